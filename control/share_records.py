@@ -115,7 +115,7 @@ class ShareRecords:
 
     def where(self) -> Iterator[tuple[Topic, Partition]]:
         """Yield partitions that have a state or whose topic members subscribe to, in the order of their names."""
-        topic_ids = self._group.states.known()
+        topic_ids = self._group.states.all_topics()
         topics = {
             found_topic for topic_id in topic_ids if (found_topic := self._cluster.topics.by_id(topic_id)) is not None
         }

@@ -10,7 +10,7 @@ from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.broker.scheduling.cooperative import one_by_one
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_offsets import alter_offsets
-from kohort.coordinator.share.state_calls import DONE, Result
+from kohort.coordinator.share.state_calls import SUCCESS, Result
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -74,7 +74,7 @@ def _sorted_out(
         indexes = set()
         for part in entry.partitions:
             result = _checked(topic, part.partition_index, is_allowed)
-            if topic_id is not None and result is DONE:
+            if topic_id is not None and result is SUCCESS:
                 indexes.add(part.partition_index)
                 offsets[topic_id, part.partition_index] = part.start_offset
             results.append(((entry.topic_name, topic_id, part.partition_index), result))
@@ -83,7 +83,7 @@ def _sorted_out(
         if topic_id is not None and is_allowed:
             topics[topic_id] = entry.topic_name, frozenset(indexes)
             if not entry.partitions:  # observed: Kafka returns the topic without partitions
-                results.append(((entry.topic_name, topic_id, None), DONE))
+                results.append(((entry.topic_name, topic_id, None), SUCCESS))
     return results, topics, offsets
 
 
@@ -99,7 +99,7 @@ def _checked(topic: Topic | None, index: int, is_allowed: bool) -> Result:
         return _failed(ErrorCode.topic_authorization_failed)
     if topic is None or topic.partition(index) is None:
         return _failed(ErrorCode.unknown_topic_or_partition)
-    return DONE
+    return SUCCESS
 
 
 def _failed(error: ErrorCode) -> Result:

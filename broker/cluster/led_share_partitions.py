@@ -16,7 +16,7 @@ from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.offset_reset import EARLIEST, duration_ms
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED, SESSION_CLOSED, UNOBSERVED
 from kohort.coordinator.share_partitions.share_partition import InvalidState, Progress, SharePartition
-from kohort.coordinator.share_partitions.transitions import heard
+from kohort.coordinator.share_partitions.transitions import client_error
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET
 from kohort.protocol.errors import ErrorCode
@@ -242,7 +242,7 @@ class _Beginning(DelayedOperation):
         self, topic_partition: TopicIdPartition, outcomes: dict[TopicIdPartition, StateOutcome], now_ms: int
     ) -> None:
         outcome = self._outcome = outcomes[topic_partition]
-        error = heard(outcome.error_code)
+        error = client_error(outcome.error_code)
         if error is not _NONE:
             self._fail(error, now_ms)
         elif outcome.start_offset != UNKNOWN_OFFSET:
@@ -307,6 +307,6 @@ class _Beginning(DelayedOperation):
     def _fail(self, error: ErrorCode, now_ms: int) -> None:
         share_partition = self._share_partition
         if share_partition.progress is Progress.INITIALIZING:
-            share_partition.problem = error
+            share_partition.load_error = error
             self._led.forget(share_partition, Progress.FAILED)
             self._led.changed(share_partition, now_ms)

@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): members, epochs and assignments; their records are shared out elsewhere."""
+"""Share groups (KIP-932): members, epochs and assignments. The share-partition leaders hand out their records."""

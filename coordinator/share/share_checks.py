@@ -1,4 +1,4 @@
-"""What a heartbeat must and must not say, in Kafka's order (share-groups §3.2)."""
+"""Checks of ShareGroupHeartbeat requests, in Kafka's order (share-groups §3.2)."""
 
 from kohort.coordinator.group import SHARE
 from kohort.coordinator.modern.group_refusals import (
@@ -14,19 +14,18 @@ from kohort.coordinator.share.share_values import LEAVING_EPOCH
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
-LONGEST_MEMBER_ID = 36
-"""Characters: what a UUID has."""
+MAX_MEMBER_ID_LENGTH = 36  # characters, the length of a UUID
 
 NO_SUBSCRIPTION = Refusal(ErrorCode.invalid_request, "SubscribedTopicNames must be set in first request.")
 
 
 def is_member_id(text: str | None) -> bool:
-    """Whether it can be the id of a share group's member. What can not is refused without a word."""
-    return bool(text) and len(text or "") <= LONGEST_MEMBER_ID
+    """Return whether text can be a share group's member id. Kafka rejects others without an error message."""
+    return bool(text) and len(text or "") <= MAX_MEMBER_ID_LENGTH
 
 
 def check_request(request: ShareGroupHeartbeatRequest) -> Refusal | None:
-    """What can be judged without the group. Blank is empty."""
+    """Check what does not depend on the group. Blank strings count as empty."""
     if not request.member_id.strip():
         return MEMBER_ID_EMPTY
     if not request.group_id.strip():
@@ -39,9 +38,10 @@ def check_request(request: ShareGroupHeartbeatRequest) -> Refusal | None:
 
 
 def check_epoch(member: ShareMember, epoch: int) -> Refusal | None:
-    """Whether a member may go on with an epoch: its own, or the one before if it has not heard the last answer.
+    """Check the member epoch of a heartbeat.
 
-    Who comes with 0 joins again.
+    The previous epoch is valid too, because the last response may have been lost. Epoch 0 means that the member joins
+    again.
     """
     current = member.current
     if epoch in (0, current.epoch) or (epoch < current.epoch and epoch == current.previous_epoch):

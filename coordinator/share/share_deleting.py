@@ -1,4 +1,4 @@
-"""A share group is deleted, and what share coordinators keep of it (share-groups §16)."""
+"""Deletion of a share group and of its share-group states (share-groups §16)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,59 +17,62 @@ from kohort.protocol.errors import ErrorCode
 
 
 def delete_share_group(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
-    """Deletes an empty group: first its states, then itself. It stays if a share coordinator fails, to be tried again.
+    """Delete an empty group: first its states, then the group itself.
 
-    `on_written` gets NONE, or the error of a share coordinator or of the write.
+    If a share coordinator fails, the group stays and its deletion can be retried.
+
+    Args:
+        on_written: Called with NONE, or with the error of a share coordinator or of the write.
     """
     if not group.has_states:
-        _bury(group, now_ms, on_written)
+        _write_tombstones(group, now_ms, on_written)
         return
     candidates = _candidates(group)
     changes = GroupChanges(group)
     names = {topic_id: name for topic_id, (name, _) in candidates.items()}
     changes.make(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting=names))
-    wanted = {topic_id: partitions for topic_id, (_, partitions) in candidates.items() if partitions}
-    changes.write(now_ms, Cause("group_deleted"), partial(_delete_states, group, wanted, on_written))
+    partitions_by_topic = {topic_id: partitions for topic_id, (_, partitions) in candidates.items() if partitions}
+    changes.write(now_ms, Cause("group_deleted"), partial(_delete_states, group, partitions_by_topic, on_written))
 
 
 def _delete_states(
     group: ShareGroup,
-    wanted: Mapping[UUID, frozenset[int]],
+    partitions_by_topic: Mapping[UUID, frozenset[int]],
     on_written: OnWritten,
     error: ErrorCode,
     now_ms: int,
 ) -> None:
-    """Call share coordinators after it is written that all states are being deleted."""
     if error is not ErrorCode.none or not group.is_there:
         on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
-    elif wanted:
-        call_in_slices(group, delete_call(group, wanted, partial(_states_deleted, group, on_written)), now_ms)
+    elif partitions_by_topic:
+        call_in_slices(
+            group, delete_call(group, partitions_by_topic, partial(_states_deleted, group, on_written)), now_ms
+        )
     else:
-        _bury(group, now_ms, on_written)
+        _write_tombstones(group, now_ms, on_written)
 
 
 def _states_deleted(group: ShareGroup, on_written: OnWritten, call: StateCall, now_ms: int) -> None:
-    """Delete the group if all its states are gone."""
     if call.failure is not None:
         on_written(call.failure.error, now_ms)
     elif not group.is_there:
         on_written(ErrorCode.not_coordinator, now_ms)
     else:
-        _bury(group, now_ms, on_written)
+        _write_tombstones(group, now_ms, on_written)
 
 
 def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:
-    """All topics that have states, with their partitions. Those that could not be deleted before are tried again."""
-    found = group.states.known()
+    """Return all topics with states and their partitions, including those whose deletion failed before."""
+    topics = group.states.all_topics()
     for topic_id in group.states.deleting:
         topic = group.coordinator.topics.by_id(topic_id)
         if topic is not None:
-            found[topic_id] = topic.name, frozenset(range(topic.partitions))
-    return found
+            topics[topic_id] = topic.name, frozenset(range(topic.partitions))
+    return topics
 
 
-def _bury(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
-    """Writes that the group is gone; who joins from then on begins a new one. One that has members meanwhile stays."""
+def _write_tombstones(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
+    """Write tombstones for the group, unless it has members again."""
     refusal = group.refuses_delete()
     if refusal is not ErrorCode.none:
         on_written(refusal, now_ms)

@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (share-groups §16)."""
+"""ShareGroupDescribe requests (share-groups §16)."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.group import SHARE
@@ -12,7 +12,12 @@ from kohort.protocol.messages.share_group_describe import Assignment, DescribedG
 
 
 def describe_share_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no share group, or who else to ask."""
+    """Return the description of a group.
+
+    Returns:
+        An error for other names: INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND if it is not a share group, or an error
+        that makes the client look for the group's coordinator.
+    """
     group = coordinator.share_group(group_id)
     if group is not None:
         return _described(group)
@@ -51,11 +56,10 @@ def _member(group: ShareGroup, member: ShareMember) -> Member:
 
 
 def _assignment(group: ShareGroup, member: ShareMember) -> Assignment:
-    """By topic; topics that are gone are left out."""
-    found = []
+    topics = []
     for topic_id, partitions in member.current.assigned.items():
         topic = group.coordinator.topics.by_id(topic_id)
         if topic is not None:
             numbers = tuple(sorted(partitions))
-            found.append(TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=numbers))
-    return Assignment(topic_partitions=tuple(found))
+            topics.append(TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=numbers))
+    return Assignment(topic_partitions=tuple(topics))

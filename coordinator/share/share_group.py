@@ -1,4 +1,4 @@
-"""A share group: the state that its records make, and what follows from it (share-groups §3, §4)."""
+"""Share group: the state that its records describe (share-groups §3, §4)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,14 +25,11 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.share.share_host import ShareHost
 
-"""The type of these groups, and of their protocol."""
-
-UNKNOWN = ShareMetadata()
-"""The metadata of a member that only a record of its assignment names, so far."""
+UNKNOWN = ShareMetadata()  # metadata of a member whose assignment record precedes its metadata record
 
 
 class ShareGroup(SubscribingGroup):
-    """Members, targets and state partitions of one group."""
+    """Share group with its members, targets and state partitions."""
 
     __slots__ = ("all_assigned", "complete_until_ms", "complete_version", "has_states", "state_calls", "states")
 
@@ -45,65 +42,59 @@ class ShareGroup(SubscribingGroup):
         self.coordinator: ShareHost = coordinator
         self.members: dict[str, ShareMember] = {}
         self.states: StatePartitions = NO_STATES
-        self.has_states = False
-        """Whether the log has a record of them, be it an empty one."""
-        self.all_assigned: bool | None = None
-        """Whether the target has all that is ready of subscribed topics; None: that is to be found out again."""
+        self.has_states = False  # whether the log has a state-partition record, even an empty one
+        self.all_assigned: bool | None = None  # see `assigns_all`; None: must be computed again
+        # The version of the topics for which every partition of subscribed topics is initialized or initializing. None:
+        # it must be computed again.
         self.complete_version: int | None = None
-        """The version of the topics in which no partition of subscribed ones is missing; None: look again."""
-        self.complete_until_ms: float = 0
-        """When to look again in spite of that: some of them are being made ready."""
-        self.state_calls: list[Any] = []
-        """What share coordinators are still to be called for, in order; see state_calls.py."""
+        self.complete_until_ms: float = 0  # when initializing partitions are due for a retry
+        self.state_calls: list[Any] = []  # pending calls to share coordinators, in order; see state_calls.py
 
     @property
     def state(self) -> ShareGroupState:
-        """Follows from its members."""
+        """State, derived from the members."""
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property
     def assigns_all(self) -> bool:
-        """Whether the target has all partitions that are ready of subscribed topics, and no others of these.
+        """Whether the target has exactly the initialized partitions of the subscribed topics.
 
-        A topic that is gone may be named on, if its end could not be written; in Kafka that gives the group a new epoch
-        with every heartbeat, when there is another topic of that name.
+        Deleted topics are ignored. The log may still name one, if the record of its deletion could not be written. In
+        Kafka each heartbeat then gives the group a new epoch if another topic has taken that name.
         """
         if self.all_assigned is None:
-            self.all_assigned = self._find_out_if_all_assigned()
+            self.all_assigned = self._compute_assigns_all()
         return self.all_assigned
 
-    def _find_out_if_all_assigned(self) -> bool:
-        given: dict[UUID, set[int]] = {}
+    def _compute_assigns_all(self) -> bool:
+        assigned: dict[UUID, set[int]] = {}
         for target in self.targets.values():
             for topic_id, partitions in target.items():
-                given.setdefault(topic_id, set()).update(partitions)
+                assigned.setdefault(topic_id, set()).update(partitions)
         return all(
-            given.get(topic_id, set()) == topic.partitions
+            assigned.get(topic_id, set()) == topic.partitions
             for topic_id, topic in self.states.initialized.items()
             if topic.name in self.names and self.coordinator.topics.by_id(topic_id) is not None
         )
 
-    # What expiry and deletion ask
+    # Expiry and deletion
 
     @property
     def may_expire(self) -> bool:
-        """Never: it stays until it is deleted."""
+        """False: a share group exists until it is deleted."""
         return False
 
     def refuses_offset_delete(self) -> ErrorCode:
-        """GROUP_ID_NOT_FOUND: it has no committed offsets."""
         return ErrorCode.group_id_not_found
 
     def is_in_use(self, topic: str) -> bool:
-        """Whether members subscribe to a topic."""
         return topic in self.names
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """There are no offsets that could age."""
         return None
 
     def record_keys(self) -> list[bytes]:
-        """In Kafka's order."""
+        """Return the keys of all records of the group, in Kafka's order."""
         named = (
             *((ShareKind.CURRENT, name) for name in self.members),
             *((ShareKind.TARGET, name) for name in self.members),
@@ -114,10 +105,10 @@ class ShareGroup(SubscribingGroup):
         )
         return [key_of(self.group_id, kind, name) for kind, name in named]
 
-    # What records do
+    # Records
 
     def apply(self, change: Change) -> object:
-        """Takes over a record. Returns the value that it replaces; None: there was none."""
+        """Apply a record. Return the previous value, or None if there was none."""
         kind, name, value = change
         self.all_assigned = self.complete_version = None
         if name is None:
@@ -133,28 +124,27 @@ class ShareGroup(SubscribingGroup):
         return self._set_member(name, value)
 
     def record_of(self, change: Change) -> Record:
-        """The record that says a change."""
         return key_of(self.group_id, change.kind, change.name), value_of(change)
 
     def _set_states(self, value: StatePartitions | None) -> StatePartitions | None:
-        before = self.states if self.has_states else None
+        previous = self.states if self.has_states else None
         self.states, self.has_states = value or NO_STATES, value is not None
-        return before
+        return previous
 
     def _set_member(self, member_id: str, value: ShareMetadata | None) -> ShareMetadata | None:
         member = self.members.get(member_id)
-        before = None if member is None else member.metadata
-        if before is not None:
-            self._count_names(before.topic_names, -1)
+        previous = None if member is None else member.metadata
+        if previous is not None:
+            self._count_names(previous.topic_names, -1)
         if value is None:
             self.members.pop(member_id, None)
-            return before
+            return previous
         self._count_names(value.topic_names, 1)
         if member is None:
             self._add(member_id, value)
         else:
             member.metadata = value
-        return before
+        return previous
 
     def _add(self, member_id: str, metadata: ShareMetadata) -> ShareMember:
         member = self.members[member_id] = ShareMember(member_id, metadata)
@@ -166,19 +156,18 @@ class ShareGroup(SubscribingGroup):
         if member is None:
             if value is None:
                 return None
-            # In a log that was compacted a member's metadata may come behind its assignment.
+            # In a compacted log the assignment of a member may precede its metadata.
             member = self._add(member_id, UNKNOWN)
-        before = member.current
+        previous = member.current
         member.current = FIRST if value is None else value
-        return None if before is FIRST else before
+        return None if previous is FIRST else previous
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
-        """Tells the observer."""
         return self.coordinator.share_observer.changed(changes, cause)
 
-    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
-        """Members that are back have a session again, and members that are gone have none."""
+    def taken_back(self, previous_members: Mapping[str, ModernMember], now_ms: int) -> None:
+        """Restart the sessions of members that exist again, and stop the sessions of the other ones."""
         from kohort.coordinator.share.share_sessions import keep_alive  # seldom needed
 
-        resume_sessions(self, before, keep_alive, now_ms)
+        resume_sessions(self, previous_members, keep_alive, now_ms)
         self.coordinator.share_observer.taken_back(self)

@@ -1,4 +1,4 @@
-"""Keys and values of a share group's records, as Kafka 4.3 writes them (share-groups §17)."""
+"""Keys and values of a share group's records, in the format of Kafka 4.3 (share-groups §17)."""
 
 from collections.abc import Callable
 from struct import pack
@@ -22,31 +22,36 @@ from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, Sh
 from kohort.coordinator.share.state_partitions import InitializedTopic, InitializingTopic, StatePartitions
 from kohort.protocol.wire import INT, compact_length, compact_string
 
-NAMED = (ShareKind.MEMBER, ShareKind.TARGET, ShareKind.CURRENT)
-"""Kinds whose keys name a member besides the group."""
+NAMED = (ShareKind.MEMBER, ShareKind.TARGET, ShareKind.CURRENT)  # record types whose keys have a member id
 
 
 def value_of(change: Change) -> bytes | None:
-    """The value of a record; None deletes."""
     if change.value is None:
         return None
     return VERSION_0 + _WRITERS[change.kind](change.value)
 
 
 def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change]:
-    """The group and the change that a record describes; `key` stands behind the type. Raises UnreadableRecord."""
+    """Return the group id and the change that a record describes.
+
+    Args:
+        key: Positioned after the record type.
+
+    Raises:
+        UnreadableRecord: The version of the record is unknown.
+    """
     group_id = key.string()
-    known = ShareKind(kind)
-    name = key.string() if known in NAMED else None
+    record_type = ShareKind(kind)
+    name = key.string() if record_type in NAMED else None
     if value is None:
-        return group_id, Change(known, name, None)
+        return group_id, Change(record_type, name, None)
     reader = RecordReader(value)
     version = reader.int16()
     if version != 0:
-        raise UnreadableRecord(f"a record of type {kind} in version {version}; known is 0")
-    change = Change(known, name, _READERS[known](reader))
-    if known is not ShareKind.TARGET_EPOCH:
-        reader.tags()  # nothing is in them, but they are there
+        raise UnreadableRecord(f"unsupported version {version} of a record of type {kind}; expected 0")
+    change = Change(record_type, name, _READERS[record_type](reader))
+    if record_type is not ShareKind.TARGET_EPOCH:
+        reader.tags()  # always present, always empty
     return group_id, change
 
 
@@ -97,19 +102,19 @@ def _read_current(reader: RecordReader) -> ShareAssignment:
 
 
 def _read_states(reader: RecordReader) -> StatePartitions:
-    """Since when partitions are being made ready is not written: whoever loads them says it."""
+    """Parse the state partitions. The log does not contain the start of an initialization; the caller sets it."""
 
     def topic() -> tuple[UUID, InitializedTopic]:
-        found = reader.uuid(), InitializedTopic(reader.compact_string(), frozenset(reader.array(reader.int32)))
+        entry = reader.uuid(), InitializedTopic(reader.compact_string(), frozenset(reader.array(reader.int32)))
         reader.tags()
-        return found
+        return entry
 
     def name() -> tuple[UUID, str]:
-        found = reader.uuid(), reader.compact_string()
+        entry = reader.uuid(), reader.compact_string()
         reader.tags()
-        return found
+        return entry
 
-    initializing = {topic_id: InitializingTopic(*each, 0) for topic_id, each in reader.array(topic)}
+    initializing = {topic_id: InitializingTopic(*topic_fields, 0) for topic_id, topic_fields in reader.array(topic)}
     return StatePartitions(initializing, dict(reader.array(topic)), dict(reader.array(name)))
 
 

@@ -4,7 +4,7 @@ from enum import Enum, IntEnum
 
 
 class ShareGroupState(Enum):
-    """A share group's state. It follows from its members, and is not kept."""
+    """State of a share group, derived from its members and not written to the log."""
 
     EMPTY = "Empty"
     STABLE = "Stable"
@@ -13,6 +13,6 @@ class ShareGroupState(Enum):
 
 
 class ShareMemberState(IntEnum):
-    """How far a member is; the value is the one in the log. Nobody gives up anything, so there is but one."""
+    """State of a member, with the values of the log. Members never wait for a revocation, so there is only one."""
 
     STABLE = 0

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: a member says what it wants, and hears what to fetch from (share-groups §3)."""
+"""ShareGroupHeartbeat requests: subscriptions and assignments of members (share-groups §3)."""
 
 from typing import NamedTuple
 
@@ -34,20 +34,19 @@ from kohort.protocol.messages.share_group_heartbeat import (
 
 
 class Sender(NamedTuple):
-    """Whose heartbeat it is, as far as the request does not say."""
+    """Details of the sender that are not part of the heartbeat request."""
 
     ticket: object
     client_id: str
-    client_host: str
-    """As Java prints an address: `/127.0.0.1`."""
+    client_host: str  # in Java's format, as in `/127.0.0.1`
 
 
 def share_group_heartbeat(
     coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> ShareGroupHeartbeatResponse | None:
-    """Keeps a member alive and tells it its share. None: answered when what it changed is written.
+    """Handle a heartbeat. Return None if the response is sent after a write.
 
-    Refusals, in this order: INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
+    Errors, in this order: INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
     GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
     refusal = check_request(request)
@@ -61,23 +60,22 @@ def share_group_heartbeat(
     changes = GroupChanges(group)
     if not group.is_there:
         _create(coordinator, group, changes)
-    refusal = _join_or_go_on(group, changes, request, sender, now_ms)
+    refusal = _join_or_keep(group, changes, request, sender, now_ms)
     if refusal is not None:
         changes.abandon(now_ms)
         if group.is_there:
-            who = request.member_id, None, request.member_epoch
-            coordinator.share_observer.refused(group, *who, refusal.error, sender.ticket)
+            identity = request.member_id, None, request.member_epoch
+            coordinator.share_observer.refused(group, *identity, refusal.error, sender.ticket)
         return refused(refusal)
     return None
 
 
 def refused(refusal: Refusal) -> ShareGroupHeartbeatResponse:
-    """The answer to a member that is refused."""
     return ShareGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
 def _find_group(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest) -> ShareGroup | Refusal:
-    """The group, or one that nobody knows yet for who joins. Groups do not change their kind, not even empty ones."""
+    """Return the group, or a new one if a member joins. A group never changes its type, even if it is empty."""
     group_id, epoch = request.group_id, request.member_epoch
     group = coordinator.share_group(group_id)
     if group is not None:
@@ -98,17 +96,17 @@ def _create(coordinator: GroupCoordinator, group: ShareGroup, changes: GroupChan
     changes.on_undo(lambda now_ms: coordinator.remove(group))
 
 
-def _join_or_go_on(
+def _join_or_keep(
     group: ShareGroup, changes: GroupChanges, request: ShareGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> Refusal | None:
-    """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
+    """Process a heartbeat in its group. If it returns a refusal, the caller must undo the changes."""
     member_id, epoch = request.member_id, request.member_epoch
-    known = group.members.get(member_id)
-    refusal = _check_member(group, known, request)
+    previous_member = group.members.get(member_id)
+    refusal = _check_member(group, previous_member, request)
     if refusal is not None:
         return refusal
-    had = known.current.assigned if known is not None else {}
-    bumped = _subscribe(group, changes, known, _merged(known, request, sender), member_id)
+    previously_assigned = previous_member.current.assigned if previous_member is not None else {}
+    bumped = _subscribe(group, changes, previous_member, _merged(previous_member, request, sender), member_id)
     member = group.members[member_id]
     if may_compute(group, group.coordinator.wall_ms(now_ms)):
         compute(group, changes, now_ms)
@@ -118,64 +116,65 @@ def _join_or_go_on(
     if missing:
         begin(group, changes, missing, now_ms)
     changes.ticket = sender.ticket
-    tells_all = epoch == 0 or request.subscribed_topic_names is not None or member.current.assigned != had
-    response = _response(group, member, tells_all=tells_all)
-    cause = "join_new" if known is None else "metadata_changed" if bumped else "sent_a_heartbeat"
+    with_assignment = (
+        epoch == 0 or request.subscribed_topic_names is not None or member.current.assigned != previously_assigned
+    )
+    response = _response(group, member, with_assignment=with_assignment)
+    cause = "join_new" if previous_member is None else "metadata_changed" if bumped else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response, missing))
     return None
 
 
-def _check_member(group: ShareGroup, known: ShareMember | None, request: ShareGroupHeartbeatRequest) -> Refusal | None:
+def _check_member(group: ShareGroup, member: ShareMember | None, request: ShareGroupHeartbeatRequest) -> Refusal | None:
     limit = group.coordinator.settings.group_share_max_size
-    if known is None:
+    if member is None:
         if len(group.members) >= limit:
             return group_full(SHARE, limit)
         return unknown_member(request.member_id, group.group_id) if request.member_epoch else None
-    return check_epoch(known, request.member_epoch)
+    return check_epoch(member, request.member_epoch)
 
 
-def _merged(known: ShareMember | None, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareMetadata:
-    """What a member says of itself from now on; what it does not mention stays."""
-    before = UNKNOWN if known is None else known.metadata
+def _merged(member: ShareMember | None, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareMetadata:
+    """Return the metadata after the heartbeat. Fields that the request omits keep their values."""
+    previous = UNKNOWN if member is None else member.metadata
     names = request.subscribed_topic_names
     return ShareMetadata(
-        rack_id=before.rack_id if request.rack_id is None else request.rack_id,
+        rack_id=previous.rack_id if request.rack_id is None else request.rack_id,
         client_id=sender.client_id,
         client_host=sender.client_host,
-        topic_names=before.topic_names if names is None else tuple(sorted(set(names))),
+        topic_names=previous.topic_names if names is None else tuple(sorted(set(names))),
     )
 
 
 def _subscribe(
-    group: ShareGroup, changes: GroupChanges, known: ShareMember | None, wanted: ShareMetadata, member_id: str
+    group: ShareGroup, changes: GroupChanges, member: ShareMember | None, metadata: ShareMetadata, member_id: str
 ) -> bool:
-    """Takes over what a member says of itself. Returns whether that gave the group another epoch.
+    """Apply the metadata of a heartbeat. Return whether it gave the group a new epoch.
 
-    Other names do, as do topics that have come, gone or grown; and partitions that have become ready, unless a target
-    is due anyway.
+    Causes are another subscription, topics that were created, deleted or extended, and partitions that have become
+    ready. The last ones count only if the target is up to date.
     """
-    before = UNKNOWN if known is None else known.metadata
-    if known is None or wanted != before:
-        changes.make(ShareKind.MEMBER, member_id, wanted)
+    previous = UNKNOWN if member is None else member.metadata
+    if member is None or metadata != previous:
+        changes.make(ShareKind.MEMBER, member_id, metadata)
     epoch, is_due = group.epoch, group.epoch > group.target_epoch
-    if wanted.topic_names != before.topic_names or not (is_due or group.assigns_all):
+    if metadata.topic_names != previous.topic_names or not (is_due or group.assigns_all):
         bump(group, changes)
         group.checked_version = group.coordinator.topics.version
-        if wanted.topic_names == before.topic_names:
+        if metadata.topic_names == previous.topic_names:
             changes.epoch_cause = "partitions_ready"
     else:
         notice_topics(group, changes)
     return group.epoch != epoch
 
 
-def _response(group: ShareGroup, member: ShareMember, *, tells_all: bool) -> ShareGroupHeartbeatResponse:
-    """The answer has the assignment for who joins, for who says everything, and when it has changed."""
+def _response(group: ShareGroup, member: ShareMember, *, with_assignment: bool) -> ShareGroupHeartbeatResponse:
     return ShareGroupHeartbeatResponse(
         error_code=ErrorCode.none,
         member_id=member.member_id,
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=group.coordinator.share_config(group.group_id).heartbeat_interval_ms,
-        assignment=_assignment(member.current.assigned) if tells_all else None,
+        assignment=_assignment(member.current.assigned) if with_assignment else None,
     )
 
 
@@ -189,7 +188,7 @@ def _assignment(assigned: Target) -> Assignment:
 
 
 def _replying(group: ShareGroup, sender: Sender, response: ShareGroupHeartbeatResponse, missing: Missing) -> OnWritten:
-    """Return a callback that answers, and only then begins to make partitions ready."""
+    """Return a callback that sends the response and then initializes the missing partitions."""
     state_epoch = group.epoch
 
     def written(error: ErrorCode, now_ms: int) -> None:

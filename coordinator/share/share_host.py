@@ -1,4 +1,4 @@
-"""What a share group asks of its coordinator."""
+"""Interfaces that share groups use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -14,62 +14,64 @@ if TYPE_CHECKING:
 
 
 class Outcome(Protocol):
-    """What came of a question to a share coordinator, for one partition."""
+    """Response of a share coordinator for one partition."""
 
     @property
-    def error_code(self) -> ErrorCode:
-        """NONE, or why it failed."""
-        ...
+    def error_code(self) -> ErrorCode: ...
 
     @property
-    def error_message(self) -> str | None:
-        """What is said beside the code."""
-        ...
+    def error_message(self) -> str | None: ...
 
     @property
     def leader_epoch(self) -> int:
-        """In a summary: of the leader that has read the state last."""
+        """In a summary: epoch of the leader that has read the state last."""
         ...
 
     @property
     def start_offset(self) -> int:
-        """In a summary: the first record that is not done; -1: not known."""
+        """In a summary: start offset of the share partition, or -1 if it is unknown."""
         ...
 
     @property
     def delivery_complete_count(self) -> int:
-        """In a summary: records behind the start that are done; -1: not known."""
+        """In a summary: completed records after the start offset, or -1 if their count is unknown."""
         ...
 
 
+# Callback for the outcome of each partition, and the time. It may be called before the call returns.
 OnOutcomes = Callable[[Mapping[TopicIdPartition, Outcome], int], None]
-"""Gets the outcome of each partition, and the time; perhaps before the call that was made has returned."""
 
 
 class Persister(Protocol):
-    """How share coordinators are reached. Each call answers once, for all its partitions."""
+    """Client of the share coordinators. Each call has one response for all of its partitions."""
 
     def initialize(
-        self, group_id: str, partitions: Mapping[TopicIdPartition, tuple[int, int]], then: OnOutcomes, now_ms: int
+        self,
+        group_id: str,
+        partitions: Mapping[TopicIdPartition, tuple[int, int]],
+        on_outcomes: OnOutcomes,
+        now_ms: int,
     ) -> None:
-        """Begins partitions anew, each with its state epoch and start offset (-1: to be decided)."""
+        """Initialize partitions with a state epoch and a start offset; -1: decided by `share.auto.offset.reset`."""
         ...
 
-    def delete(self, group_id: str, partitions: Iterable[TopicIdPartition], then: OnOutcomes, now_ms: int) -> None:
-        """Forgets partitions."""
-        ...
+    def delete(
+        self, group_id: str, partitions: Iterable[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int
+    ) -> None: ...
 
     def read_summary(
-        self, group_id: str, partitions: Mapping[TopicIdPartition, int], then: OnOutcomes, now_ms: int
+        self, group_id: str, partitions: Mapping[TopicIdPartition, int], on_outcomes: OnOutcomes, now_ms: int
     ) -> None:
-        """Reads how far a group is, for leaders of these epochs. What is not known: NONE and a start of -1."""
+        """Read summaries, given the leader epochs.
+
+        A partition without state has the error NONE and a start offset of -1.
+        """
         ...
 
 
 class ShareHost(ModernHost, Protocol):
-    """Met by `GroupCoordinator`."""
+    """Interface of `GroupCoordinator` for share groups."""
 
-    share_config: Callable[[str], ShareConfig]
-    """The settings of a group, by its id."""
+    share_config: Callable[[str], ShareConfig]  # settings by group id
     share_persister: Callable[[], Persister]
     share_observer: "ModernObserver[ShareGroup]"

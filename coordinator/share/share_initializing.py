@@ -1,7 +1,7 @@
-"""Share coordinators are told of partitions whose records a group is going to share (share-groups §4).
+"""Initialization of share-group states for the partitions of subscribed topics (share-groups §4).
 
-What is being made ready is written with the heartbeat that found it missing; share coordinators are called when that is
-written. Members are not told if it fails: the next heartbeat tries again.
+The heartbeat that finds missing partitions writes them as initializing. After that write the share coordinators are
+called. A failure is not reported to members: a later heartbeat tries again.
 """
 
 from collections.abc import Mapping
@@ -19,47 +19,48 @@ from kohort.coordinator.share.state_calls import StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode
 
-OFFSETS_WRITE_TIMEOUT_MS = 5_000
-"""The time that a write to the offsets topic may take: nothing is tried again sooner."""
+OFFSETS_WRITE_TIMEOUT_MS = 5_000  # timeout of a write to the offsets topic; a retry waits at least as long
 
-TO_BE_DECIDED = -1
-"""The start offset where `share.auto.offset.reset` decides."""
+TO_BE_DECIDED = -1  # start offset that makes `share.auto.offset.reset` decide
 
-Missing = Mapping[UUID, tuple[str, frozenset[int]]]
-"""By topic id, its name and partitions."""
+Missing = Mapping[UUID, tuple[str, frozenset[int]]]  # name and partitions by topic id
 
 
-def _nobody_waits(error: ErrorCode, now_ms: int) -> None:
-    """A write that failed was taken back: what was being made ready is tried again when its time is up."""
+def _ignore_result(error: ErrorCode, now_ms: int) -> None:
+    """Ignore the result: a failed write was undone, and the initialization is retried after the retry interval."""
 
 
 def find_missing(group: ShareGroup, now_ms: int) -> Missing:
-    """Find partitions of subscribed topics that are not ready, nor being made ready since a while ago."""
+    """Find partitions of subscribed topics that are not initialized, and not initializing within the retry interval."""
     version = group.coordinator.topics.version
     if group.complete_version == version and now_ms < group.complete_until_ms:
         return {}
     retry_ms = group.coordinator.settings.group_share_initialize_retry_interval_ms
     retry_ms = max(retry_ms, OFFSETS_WRITE_TIMEOUT_MS)
-    found: dict[UUID, tuple[str, frozenset[int]]] = {}
+    missing_topics: dict[UUID, tuple[str, frozenset[int]]] = {}
     for topic in map(group.coordinator.topics.by_name, sorted(group.names)):
-        # Partitions that are ready exist: comparing their number is enough, and quick.
+        # All initialized partitions exist, so comparing their number is enough, and fast.
         if topic is not None and len(group.states.ready(topic.topic_id)) < topic.partitions:
             missing = frozenset(range(topic.partitions)) - group.states.covered(topic.topic_id, now_ms - retry_ms)
             if missing:
-                found[topic.topic_id] = topic.name, missing
-    if not found:
+                missing_topics[topic.topic_id] = topic.name, missing
+    if not missing_topics:
         begun_ms = min((topic.since_ms for topic in group.states.initializing.values()), default=inf)
         group.complete_version, group.complete_until_ms = version, begun_ms + retry_ms
-    return found
+    return missing_topics
 
 
 def begin(group: ShareGroup, changes: GroupChanges, missing: Missing, now_ms: int) -> None:
-    """Note that partitions are being made ready."""
+    """Mark partitions as initializing."""
     changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(missing, now_ms))
 
 
 def initialize_missing(group: ShareGroup, missing: Missing, state_epoch: int, now_ms: int) -> None:
-    """Have share coordinators begin partitions. `state_epoch`: the epoch of the group that found them missing."""
+    """Call the share coordinators to initialize partitions.
+
+    Args:
+        state_epoch: The group epoch at which they were found missing.
+    """
     partitions = ((topic_id, partition) for topic_id, (_, numbers) in missing.items() for partition in sorted(numbers))
     persister = group.coordinator.share_persister()
 
@@ -70,13 +71,14 @@ def initialize_missing(group: ShareGroup, missing: Missing, state_epoch: int, no
     call_in_slices(group, StateCall(partitions, initialize, partial(note_outcome, group)), now_ms)
 
 
-def note_outcome(group: ShareGroup, call: StateCall, now_ms: int, on_written: OnWritten = _nobody_waits) -> None:
-    """Note that all partitions of a call are ready, or none of them after an error: then all are tried again.
+def note_outcome(group: ShareGroup, call: StateCall, now_ms: int, on_written: OnWritten = _ignore_result) -> None:
+    """Mark the partitions of a call as initialized; after an error mark none of them, so that all are retried.
 
-    `on_written` is called when that is written, with NOT_COORDINATOR if the group is gone.
+    Args:
+        on_written: Called after the write, or with NOT_COORDINATOR if the group does not exist any more.
     """
     if not group.is_there:
-        on_written(ErrorCode.not_coordinator, now_ms)  # deleted, or moved: the next coordinator tries again
+        on_written(ErrorCode.not_coordinator, now_ms)  # deleted, or moved to a coordinator that tries again
         return
     states = group.states.end(call.partitions, are_ready=call.failure is None)
     if states == group.states:

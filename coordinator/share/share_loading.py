@@ -1,4 +1,4 @@
-"""Share groups as the records of a partition of `__consumer_offsets` make them, and their end with it."""
+"""Loading and unloading of the share groups in a partition of `__consumer_offsets`."""
 
 from functools import partial
 
@@ -12,7 +12,6 @@ from kohort.coordinator.share.share_values import ShareKind
 
 
 def share_loading(coordinator: GroupCoordinator) -> ModernLoading[ShareGroup]:
-    """The share groups of one partition, while it is being replayed."""
     begin = partial(_begin, coordinator)
     return ModernLoading(read_change, ShareKind.GROUP_EPOCH, coordinator.new_share_group, begin)
 
@@ -25,6 +24,6 @@ def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> Non
 
 
 def unload_share_groups(coordinator: GroupCoordinator, partition: int) -> None:
-    """Forgets the groups of a partition, which another node coordinates now."""
-    gone = coordinator.share_observer.group_gone
-    unload_groups(coordinator, SHARE, partition, gone)
+    """Drop the groups of a partition that another node coordinates now."""
+    on_group_gone = coordinator.share_observer.group_gone
+    unload_groups(coordinator, SHARE, partition, on_group_gone)

@@ -1,4 +1,4 @@
-"""A member of a share group: what the log keeps of it, and its session."""
+"""Member of a share group: its values in the log, and its session."""
 
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.share.share_values import ShareAssignment, ShareMetadata
@@ -7,7 +7,7 @@ FIRST = ShareAssignment()
 
 
 class ShareMember(ModernMember):
-    """One member. `metadata` and `current` are replaced as a whole."""
+    """Member of a share group. `metadata` and `current` are immutable values."""
 
     __slots__ = ("current", "metadata")
 

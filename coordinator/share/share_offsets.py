@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets and DeleteShareGroupOffsets: of groups without members (share-groups §16)."""
+"""AlterShareGroupOffsets and DeleteShareGroupOffsets requests, for groups without members (share-groups §16)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
@@ -15,7 +15,7 @@ from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_host import OnOutcomes
 from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
-from kohort.coordinator.share.state_calls import DONE, Result, StateCall, call_in_slices
+from kohort.coordinator.share.state_calls import SUCCESS, Result, StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition
 from kohort.coordinator.topic_info import TopicInfo
 from kohort.protocol.errors import ErrorCode
@@ -25,11 +25,11 @@ KeyT = TypeVar("KeyT", TopicIdPartition, UUID)
 NON_EMPTY = Refusal(ErrorCode.non_empty_group)
 
 
+# callback for an error of the request, or the result of each partition, and for the time
 OnAltered = Callable[[Refusal | Mapping[TopicIdPartition, Result], int], None]
-"""Gets a refusal of all, or what became of each partition; and the time."""
 
+# Callback for an error of the request, or the result of each topic, and for the time. None: the group never had states.
 OnDeleted = Callable[[Refusal | Mapping[UUID, Result] | None, int], None]
-"""Gets a refusal of all, or what became of each topic; and the time. None: the group has never had any states."""
 
 
 def alter_offsets(
@@ -37,125 +37,129 @@ def alter_offsets(
     group_id: str,
     topics: Missing,
     offsets: Mapping[TopicIdPartition, int],
-    then: OnAltered,
+    on_altered: OnAltered,
     now_ms: int,
 ) -> None:
-    """A group without members is to begin there, at any offsets; what it had in flight is forgotten.
+    """Set the start offsets of a group without members, and drop its in-flight records.
 
-    `topics`: those that were named and exist, each with the partitions of it that do, be it none. A group that does not
-    exist is made, if there is any topic. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND
-    for one of another kind, NON_EMPTY_GROUP.
+    A group that does not exist is created if `topics` is not empty. Errors: NOT_COORDINATOR,
+    COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND for a group of another type, NON_EMPTY_GROUP.
+
+    Args:
+        topics: The existing topics of the request with their existing partitions, which may be none.
+        offsets: Start offsets, which are not checked against the log.
     """
     group = _find_empty(coordinator, group_id, creates=True)
     if isinstance(group, Refusal):
-        then(group, now_ms)
+        on_altered(group, now_ms)
     elif not topics:
-        then({}, now_ms)
+        on_altered({}, now_ms)
     else:
         changes = _changes_of(coordinator, group)
         changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
         beginnings = group.epoch, offsets
-        changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, beginnings, then))
+        changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, beginnings, on_altered))
 
 
 def _initialize(
     group: ShareGroup,
     beginnings: tuple[int, Mapping[TopicIdPartition, int]],
-    then: OnAltered,
+    on_altered: OnAltered,
     error: ErrorCode,
     now_ms: int,
 ) -> None:
-    """Call share coordinators after it is written that the group begins these partitions.
+    """Call the share coordinators after the write.
 
-    beginnings: The group's epoch, and the offset at which each partition is to begin.
+    Args:
+        beginnings: The group epoch, and the start offset of each partition.
     """
     if error is not ErrorCode.none:
-        then(Refusal(error), now_ms)
+        on_altered(Refusal(error), now_ms)
         return
     epoch, offsets = beginnings
     if not offsets:
-        then({}, now_ms)
+        on_altered({}, now_ms)
         return
     persister = group.coordinator.share_persister()
 
     def initialize(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
-        some = {each: (epoch, offsets[each]) for each in partitions}
-        persister.initialize(group.group_id, some, on_outcomes, now_ms)
+        epochs_and_offsets = {partition: (epoch, offsets[partition]) for partition in partitions}
+        persister.initialize(group.group_id, epochs_and_offsets, on_outcomes, now_ms)
 
-    call_in_slices(group, StateCall(offsets, initialize, partial(_initialized, group, then)), now_ms)
+    call_in_slices(group, StateCall(offsets, initialize, partial(_initialized, group, on_altered)), now_ms)
 
 
-def _initialized(group: ShareGroup, then: OnAltered, call: StateCall, now_ms: int) -> None:
-    """Write what succeeded after share coordinators have answered."""
-    note_outcome(group, call, now_ms, partial(_answer, call.results, then))
+def _initialized(group: ShareGroup, on_altered: OnAltered, call: StateCall, now_ms: int) -> None:
+    note_outcome(group, call, now_ms, partial(_answer, call.results, on_altered))
 
 
 def delete_offsets(
-    coordinator: GroupCoordinator, group_id: str, topics: Iterable[TopicInfo], then: OnDeleted, now_ms: int
+    coordinator: GroupCoordinator, group_id: str, topics: Iterable[TopicInfo], on_deleted: OnDeleted, now_ms: int
 ) -> None:
-    """What share coordinators know of topics is deleted, and a group without members begins where its settings say.
+    """Delete the states of topics, so that a group without members starts where its settings say.
 
-    Topics of which nothing is known are not in the result. It is written that topics are being deleted even if there
-    are none, as in Kafka. Refusals: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
-    NON_EMPTY_GROUP. A topic whose states could not be deleted may be named again.
+    Topics without states are not in the result. Like Kafka, write a record even if no topic has states. Errors:
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. A topic whose states could not
+    be deleted can be named again.
     """
     group = _find_empty(coordinator, group_id, creates=False)
     if isinstance(group, Refusal):
-        then(group, now_ms)
+        on_deleted(group, now_ms)
     elif not group.has_states:
-        then(None, now_ms)
+        on_deleted(None, now_ms)
     else:
-        wanted = _deletable(group.states, topics)
+        partitions_by_topic = _deletable(group.states, topics)
         changes = GroupChanges(group)
-        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(wanted))
-        changes.write(now_ms, Cause("offsets_deleted"), partial(_delete, group, wanted, then))
+        changes.make(ShareKind.STATE_PARTITIONS, None, group.states.delete(partitions_by_topic))
+        changes.write(now_ms, Cause("offsets_deleted"), partial(_delete, group, partitions_by_topic, on_deleted))
 
 
 def _delete(
-    group: ShareGroup, wanted: Mapping[UUID, Iterable[int]], then: OnDeleted, error: ErrorCode, now_ms: int
+    group: ShareGroup,
+    partitions_by_topic: Mapping[UUID, Iterable[int]],
+    on_deleted: OnDeleted,
+    error: ErrorCode,
+    now_ms: int,
 ) -> None:
-    """Call share coordinators after it is written that these partitions of each topic are being deleted."""
     if error is not ErrorCode.none:
-        then(Refusal(error), now_ms)
-    elif wanted:
-        call_in_slices(group, delete_call(group, wanted, partial(_deleted, group, then)), now_ms)
+        on_deleted(Refusal(error), now_ms)
+    elif partitions_by_topic:
+        call_in_slices(group, delete_call(group, partitions_by_topic, partial(_deleted, group, on_deleted)), now_ms)
     else:
-        then({}, now_ms)
+        on_deleted({}, now_ms)
 
 
 def delete_call(
     group: ShareGroup, topics: Mapping[UUID, Iterable[int]], on_done: Callable[[StateCall, int], None]
 ) -> StateCall:
-    """Return the call that deletes the states of these partitions of each topic."""
     partitions = ((topic_id, partition) for topic_id, numbers in topics.items() for partition in sorted(numbers))
     return StateCall(partitions, partial(group.coordinator.share_persister().delete, group.group_id), on_done)
 
 
-def _deleted(group: ShareGroup, then: OnDeleted, call: StateCall, now_ms: int) -> None:
-    """Write what is gone after share coordinators have answered."""
-    gone = [topic_id for topic_id, result in call.topics.items() if result == DONE]
-    _forget_deleted(group, gone, now_ms, partial(_answer, call.topics, then))
+def _deleted(group: ShareGroup, on_deleted: OnDeleted, call: StateCall, now_ms: int) -> None:
+    deleted_ids = [topic_id for topic_id, result in call.topics.items() if result == SUCCESS]
+    _forget_deleted(group, deleted_ids, now_ms, partial(_answer, call.topics, on_deleted))
 
 
 def _answer(
     results: Mapping[KeyT, Result],
-    then: Callable[[Refusal | Mapping[KeyT, Result], int], None],
+    on_results: Callable[[Refusal | Mapping[KeyT, Result], int], None],
     error: ErrorCode,
     now_ms: int,
 ) -> None:
-    """What became of each counts once it is written; if that fails, all are refused."""
-    then(results if error is ErrorCode.none else Refusal(error), now_ms)
+    """Report the results after the write. If it failed, all topics or partitions have its error."""
+    on_results(results if error is ErrorCode.none else Refusal(error), now_ms)
 
 
 def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> dict[UUID, Collection[int]]:
-    """Return the partitions that are ready; and all of a topic whose states could not be deleted before."""
-    wanted: dict[UUID, Collection[int]] = {}
+    """Return the initialized partitions of the topics. A topic whose deletion failed before has all its partitions."""
+    partitions_by_topic: dict[UUID, Collection[int]] = {}
     for topic in sorted(topics, key=_id_of):
-        again = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
-        partitions = range(topic.partitions) if again else states.ready(topic.topic_id)
+        is_retry = topic.topic_id in states.deleting and topic.topic_id not in states.initialized
+        partitions = range(topic.partitions) if is_retry else states.ready(topic.topic_id)
         if partitions:
-            wanted[topic.topic_id] = partitions
-    return wanted
+            partitions_by_topic[topic.topic_id] = partitions
+    return partitions_by_topic
 
 
 def _id_of(topic: TopicInfo) -> int:
@@ -163,7 +167,7 @@ def _id_of(topic: TopicInfo) -> int:
 
 
 def _forget_deleted(group: ShareGroup, topic_ids: list[UUID], now_ms: int, on_written: OnWritten) -> None:
-    """If that cannot be written the topics are still being deleted, as far as the group knows, and may be again."""
+    """Write that states are deleted. If the write fails, the topics stay in deletion and can be deleted again."""
     if not group.is_there:
         on_written(ErrorCode.not_coordinator, now_ms)
         return
@@ -174,7 +178,6 @@ def _forget_deleted(group: ShareGroup, topic_ids: list[UUID], now_ms: int, on_wr
 
 
 def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) -> ShareGroup | Refusal:
-    """A share group without members, or one that nobody knows yet."""
     group = coordinator.share_group(group_id)
     if group is not None:
         return group if group.is_empty else NON_EMPTY

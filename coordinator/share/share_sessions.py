@@ -1,6 +1,6 @@
-"""Sessions of a share group's members, and how members go (share-groups §3.3).
+"""Sessions of a share group's members, and their removal (share-groups §3.3).
 
-Who leaves or falls silent leaves its records locked: share sessions are the leaders' matter.
+Records of a removed member stay locked: the share sessions belong to the partition leaders.
 """
 
 from collections.abc import Iterable
@@ -17,19 +17,18 @@ from kohort.protocol.errors import ErrorCode
 
 
 def keep_alive(group: ShareGroup, member: ShareMember, now_ms: int) -> None:
-    """The session of a member begins anew."""
     timeout_ms = group.coordinator.share_config(group.group_id).session_timeout_ms
     extend_session(group, member, timeout_ms, now_ms, session_expired)
 
 
 def session_expired(group: ShareGroup, member: ShareMember, now_ms: int) -> None:
-    """A member has been silent for its session timeout. It is put out later if that cannot be written now."""
+    """Remove a member after its session timeout. If the write fails, try again later."""
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        back = group.members.get(member.member_id) if group.is_there else None
-        if error is not ErrorCode.none and back is not None:
-            stop(group, back.session)
-            back.session = start(group, back, FENCE_RETRY_MS, now_ms, session_expired)
+        current_member = group.members.get(member.member_id) if group.is_there else None
+        if error is not ErrorCode.none and current_member is not None:
+            stop(group, current_member.session)
+            current_member.session = start(group, current_member, FENCE_RETRY_MS, now_ms, session_expired)
 
     put_out(group, [member], cause_of(member, "session_expired"), now_ms, written)
 
@@ -37,7 +36,7 @@ def session_expired(group: ShareGroup, member: ShareMember, now_ms: int) -> None
 def put_out(
     group: ShareGroup, members: Iterable[ShareMember], cause: Cause, now_ms: int, on_written: OnWritten
 ) -> None:
-    """Takes members out of the group. The next heartbeat of anybody computes who gets their partitions."""
+    """Remove members from the group. The next heartbeat of any member computes the new target."""
     changes = GroupChanges(group)
     remember_topic_changes(group)
     for member in members:
@@ -49,5 +48,4 @@ def put_out(
 
 
 def cause_of(member: ShareMember, name: str) -> Cause:
-    """A cause that a member has brought about."""
     return Cause(name, member.member_id, member.metadata.client_id, member.metadata.client_host)

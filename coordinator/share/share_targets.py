@@ -1,4 +1,4 @@
-"""The target assignment of a share group: what each member is to fetch from (share-groups §3.3, §5)."""
+"""Target assignment of a share group (share-groups §3.3, §5)."""
 
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -14,32 +14,32 @@ from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, Sh
 from kohort.coordinator.share.simple_assignor import EFFORT, Subscriber, assigning
 from kohort.coordinator.share.state_partitions import StatePartitions
 
-NAMES_AT_ONCE: Final = 256
-"""Topics of a subscription that are looked up between two yields."""
+NAMES_AT_ONCE: Final = 256  # topics of a subscription that are looked up between two yields
 
 
 def may_compute(group: ShareGroup, wall_ms: int) -> bool:
-    """Whether a target is due, and the last one is not too young (KIP-1263)."""
+    """Return whether a target is due and the assignment interval has passed (KIP-1263)."""
     return is_target_due(group, group.coordinator.share_config(group.group_id).assignment_interval_ms, wall_ms)
 
 
 class Inputs(NamedTuple):
-    """What a target follows from. Equal ones are mostly the same objects, which makes comparing them quick."""
+    """Values that determine a target. Equal ones are usually the same objects, so that comparing them is fast."""
 
     topics_version: int
     states: StatePartitions
+    # id, metadata and previous target, in the order of Kafka's assignors
     members: list[tuple[str, ShareMetadata, Target]]
-    """In the order of Kafka's assignors: id, metadata, and the target until now."""
     homogeneous: bool
 
 
 def compute(group: ShareGroup, changes: GroupChanges, now_ms: int) -> None:
-    """Compute the target for the group's epoch, and note it for the members whose assignment changes.
+    """Compute the target for the group's epoch and update the members whose target changes.
 
-    It stays due where that takes long; see modern/preparing.py.
+    A computation that takes long continues in the background; see modern/preparing.py. Until it ends, the target stays
+    due.
     """
     homogeneous = all(count == len(group.members) for count in group.names.values())
-    members = [(each.member_id, each.metadata, group.target_of(each.member_id)) for each in _in_order(group)]
+    members = [(member.member_id, member.metadata, group.target_of(member.member_id)) for member in _in_order(group)]
     inputs = Inputs(group.coordinator.topics.version, group.states, members, homogeneous)
     targets = targets_of(group, inputs, _assigning(group, inputs), now_ms)
     if targets is None:
@@ -59,22 +59,22 @@ def _assigning(group: ShareGroup, inputs: Inputs) -> Assigning:
         names = metadata.topic_names
         topic_ids = subscriptions.get(names)
         if topic_ids is None:
-            found: list[UUID] = []
+            topic_ids_of_names: list[UUID] = []
             for start in range(0, len(names), NAMES_AT_ONCE):
-                some = names[start : start + NAMES_AT_ONCE]
-                found += [topic.topic_id for topic in map(by_name, some) if topic is not None]
-                yield EFFORT * len(some)
-            topic_ids = subscriptions[names] = frozenset(found)
-            ready.update((topic_id, inputs.states.ready(topic_id)) for topic_id in found)
-            yield EFFORT * len(found)
+                chunk = names[start : start + NAMES_AT_ONCE]
+                topic_ids_of_names += [topic.topic_id for topic in map(by_name, chunk) if topic is not None]
+                yield EFFORT * len(chunk)
+            topic_ids = subscriptions[names] = frozenset(topic_ids_of_names)
+            ready.update((topic_id, inputs.states.ready(topic_id)) for topic_id in topic_ids_of_names)
+            yield EFFORT * len(topic_ids_of_names)
         members.append(Subscriber(member_id, topic_ids, target))
     return (yield from assigning(members, ready, homogeneous=inputs.homogeneous))
 
 
 def _in_order(group: ShareGroup) -> list[ShareMember]:
-    """Members as Kafka's assignor gets them: it decides between members that are equally good by that.
+    """Return the members in the order of Kafka's assignor, which decides between equally good ones.
 
-    Who joins with this heartbeat is in Kafka's table already, unlike in groups of the other kinds (seen in 4.3.0).
+    Unlike in groups of other types, a member that joins with this heartbeat is in Kafka's map already (seen in 4.3.0).
     """
     return in_map_order(in_table_order(group.members.values(), _hash_of, group.most_members), _hash_of)
 
@@ -84,15 +84,17 @@ def _hash_of(member: ShareMember) -> int:
 
 
 def topic_ids(group: ShareGroup, member: ShareMember) -> frozenset[UUID]:
-    """The topics that a member subscribes to, as far as they exist."""
+    """Return the ids of the existing topics to which a member subscribes."""
     topics = map(group.coordinator.topics.by_name, member.metadata.topic_names)
     return frozenset(topic.topic_id for topic in topics if topic is not None)
 
 
 def advance_member(group: ShareGroup, member: ShareMember, changes: GroupChanges, *, bumped: bool) -> None:
-    """Gives a member what the target says, at once: nobody has to give up anything first.
+    """Give a member its target at once: members of a share group have nothing to revoke first.
 
-    A member that has reached the target is looked at again if the group has got another epoch with this heartbeat.
+    Args:
+        bumped: Whether this heartbeat gave the group a new epoch. If so, a member that has reached the target is
+            updated too.
     """
     current = member.current
     if current.epoch != group.target_epoch:
@@ -107,6 +109,5 @@ def advance_member(group: ShareGroup, member: ShareMember, changes: GroupChanges
 
 
 def _subscribed_of(group: ShareGroup, member: ShareMember, target: Target) -> Target:
-    """The part of a target whose topics a member subscribes to now."""
-    wanted = topic_ids(group, member)
-    return {topic_id: partitions for topic_id, partitions in target.items() if topic_id in wanted}
+    subscribed_ids = topic_ids(group, member)
+    return {topic_id: partitions for topic_id, partitions in target.items() if topic_id in subscribed_ids}

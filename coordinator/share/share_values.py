@@ -1,4 +1,4 @@
-"""What the log keeps of a share group, as values (share-groups §17). They are never changed."""
+"""Values of a share group's records (share-groups §17). They are immutable."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -10,7 +10,7 @@ LEAVING_EPOCH = -1
 
 
 class ShareKind(IntEnum):
-    """The kinds of records; the value is the type in a record's key."""
+    """Record types, as in a record's key."""
 
     MEMBER = 10
     GROUP_EPOCH = 11
@@ -21,17 +21,16 @@ class ShareKind(IntEnum):
 
 
 class ShareMetadata(NamedTuple):
-    """What a member says of itself."""
+    """Metadata that a member sends in its heartbeats."""
 
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""
-    topic_names: tuple[str, ...] = ()
-    """Sorted, each once."""
+    topic_names: tuple[str, ...] = ()  # sorted and distinct
 
 
 class ShareAssignment(NamedTuple):
-    """What a member has been told to fetch from. It is advice: whoever may read a topic may fetch."""
+    """Assignment that a member has received. Leaders do not check it: any member that may read a topic may fetch."""
 
     epoch: int = 0
     previous_epoch: int = 0

@@ -1,8 +1,8 @@
-"""The assignor of share groups, `simple` (share-groups §5; Kafka 4.2+: `SimpleAssignor`).
+"""Assignor of share groups, `simple` (share-groups §5; Kafka 4.2+: `SimpleAssignor`).
 
-Several members may have one partition. Each has about as many as the others, each partition is shared by as many as any
-other, and everybody keeps as much as that allows. Who gives up and who is given what goes by the order of Kafka's hash
-maps (seen in Apache Kafka 4.3.0).
+A partition may be assigned to several members. Members have about the same number of partitions, partitions have the
+same number of members, and as few assignments as possible change. Which ones change depends on the iteration order of
+Kafka's hash maps (seen in Apache Kafka 4.3.0).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,69 +17,64 @@ from kohort.coordinator.modern.preparing import Assigning
 TopicIdPartition = tuple[UUID, int]
 
 SIMPLE = "simple"
-"""Its name."""
 
 
 class Subscriber(NamedTuple):
-    """A member, as the assignor sees it."""
+    """Member, from the assignor's point of view."""
 
     member_id: str
-    topics: frozenset[UUID]
-    """Those it subscribes to that exist."""
-    target: Target
-    """What it was to have until now."""
+    topics: frozenset[UUID]  # existing topics it subscribes to
+    target: Target  # previous target
 
 
-AT_ONCE: Final = 256
-"""Partitions that are worked on between two yields."""
+AT_ONCE: Final = 256  # partitions that are processed between two yields
 
-EFFORT: Final = 2
-"""Effort for one partition in one step of the assignor; see `Assigning`."""
+EFFORT: Final = 2  # effort per partition and step; see `Assigning`
 
 T = TypeVar("T")
 
+# function that sorts partitions in the iteration order of a Java HashMap of the given capacity
 _Order = Callable[[Iterable[TopicIdPartition], int], Generator[int, None, list[TopicIdPartition]]]
-"""Sorts partitions in the iteration order of Kafka's map, which is made for that many of them."""
 
 
 def assigning(
     members: Sequence[Subscriber], assignable: Mapping[UUID, frozenset[int]], *, homogeneous: bool
 ) -> Assigning:
-    """Compute the target of each member, by its id.
+    """Compute the target of each member, by member id.
 
     Args:
         members: In the order in which Kafka's assignors get them.
         assignable: The partitions of all topics that a member subscribes to.
-        homogeneous: Whether all members subscribe to the same topics, so that all partitions are shared out at once;
-            otherwise each topic by itself.
+        homogeneous: Whether all members subscribe to the same topics. If so, all partitions are distributed together,
+            otherwise topic by topic.
     """
     topics = sorted(assignable, key=_int_of)
-    shares = []
+    parts = []
     if homogeneous:
         partitions: list[TopicIdPartition] = []
         for topic_id in topics:
             partitions += yield from _partitions_of(topic_id, assignable[topic_id])
-        shares.append((yield from _share_out(members, topics, partitions, _by_hash)))
+        parts.append((yield from _distribute(members, topics, partitions, _by_hash)))
     else:
         subscribers: dict[UUID, list[Subscriber]] = {}
         for member in members:
-            for some in _chunks(member.topics):
-                for topic_id in some:
+            for chunk in _chunks(member.topics):
+                for topic_id in chunk:
                     subscribers.setdefault(topic_id, []).append(member)
-                yield EFFORT * len(some)
+                yield EFFORT * len(chunk)
         for topic_id in topics:
             partitions = yield from _partitions_of(topic_id, assignable[topic_id])
-            shares.append((yield from _share_out(subscribers.get(topic_id, ()), [topic_id], partitions, _by_number)))
-    has: dict[str, dict[UUID, set[int]]] = {member.member_id: {} for member in members}
-    for share in shares:
-        for member_id, given in share.items():
-            target = has[member_id]
-            for few in _chunks(given):
-                for topic_id, partition in few:
+            parts.append((yield from _distribute(subscribers.get(topic_id, ()), [topic_id], partitions, _by_number)))
+    assigned: dict[str, dict[UUID, set[int]]] = {member.member_id: {} for member in members}
+    for part in parts:
+        for member_id, partitions_of_member in part.items():
+            target = assigned[member_id]
+            for chunk_of_partitions in _chunks(partitions_of_member):
+                for topic_id, partition in chunk_of_partitions:
                     target.setdefault(topic_id, set()).add(partition)
-                yield EFFORT * len(few)
+                yield EFFORT * len(chunk_of_partitions)
     targets: dict[str, Target] = {}
-    for member_id, target in has.items():
+    for member_id, target in assigned.items():
         targets[member_id] = {topic_id: frozenset(target[topic_id]) for topic_id in sorted(target, key=_int_of)}
         yield EFFORT * (1 + len(target))
     return targets
@@ -97,151 +92,150 @@ def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
 
 def _partitions_of(topic_id: UUID, numbers: frozenset[int]) -> Generator[int, None, list[TopicIdPartition]]:
     partitions: list[TopicIdPartition] = []
-    for some in _chunks(sorted(numbers)):
-        partitions += [(topic_id, number) for number in some]
-        yield EFFORT * len(some)
+    for chunk in _chunks(sorted(numbers)):
+        partitions += [(topic_id, number) for number in chunk]
+        yield EFFORT * len(chunk)
     return partitions
 
 
-def _by_hash(partitions: Iterable[TopicIdPartition], made_for: int) -> Generator[int, None, list[TopicIdPartition]]:
-    """Sort by bucket, as `in_map_order` does. Within a bucket the order stays."""
-    found = list(partitions)
-    buckets = buckets_for(len(found), capacity=made_for)
+def _by_hash(partitions: Iterable[TopicIdPartition], capacity: int) -> Generator[int, None, list[TopicIdPartition]]:
+    """Sort partitions by bucket, as `in_map_order` does. The sort is stable."""
+    unordered = list(partitions)
+    buckets = buckets_for(len(unordered), capacity=capacity)
     filled: dict[int, list[TopicIdPartition]] = {}
     hashes: dict[UUID, int] = {}
-    for some in _chunks(found):
-        for partition in some:
+    for chunk in _chunks(unordered):
+        for partition in chunk:
             topic_id, number = partition
             topic_hash = hashes.get(topic_id)
             if topic_hash is None:
                 topic_hash = hashes[topic_id] = hash_of_id_partition(topic_id, 0)
             filled.setdefault(bucket_of(topic_hash + number, buckets), []).append(partition)
-        yield 3 * EFFORT * len(some)
+        yield 3 * EFFORT * len(chunk)
     ordered: list[TopicIdPartition] = []
-    for few in _chunks(range(buckets)):
-        for bucket in few:
+    for some_buckets in _chunks(range(buckets)):
+        for bucket in some_buckets:
             ordered += filled.get(bucket, ())
-        yield EFFORT * len(few) // 2
+        yield EFFORT * len(some_buckets) // 2
     return ordered
 
 
-def _by_number(partitions: Iterable[TopicIdPartition], made_for: int) -> Generator[int, None, list[TopicIdPartition]]:
-    """Sort partitions of one topic, which are numbers in Kafka; small numbers are their own hashes."""
+def _by_number(partitions: Iterable[TopicIdPartition], capacity: int) -> Generator[int, None, list[TopicIdPartition]]:
+    """Sort partitions of one topic by number: in Kafka the keys are integers, and a small integer is its own hash."""
     by_number = {number: (topic_id, number) for topic_id, number in partitions}
     yield EFFORT * (1 + len(by_number))
     return [by_number[number] for number in sorted(by_number)]
 
 
-def _share_out(
+def _distribute(
     members: Sequence[Subscriber], topics: Sequence[UUID], partitions: list[TopicIdPartition], order: _Order
 ) -> Generator[int, None, dict[str, Iterable[TopicIdPartition]]]:
-    """Compute what each member has of these partitions, by its id."""
     if not members or not partitions:
         return {}
     sharing = -(-len(members) // len(partitions))
     plan = _Plan(sharing, desired_counts(len(members), len(partitions), sharing), order)
     yield from plan.fill(members, topics, partitions)
-    yield from plan.take_from_who_has_too_much()
-    yield from plan.take_from_shared_by_too_many()
+    yield from plan.take_from_overloaded_members()
+    yield from plan.take_from_overshared_partitions()
     yield from plan.hand_out()
-    return {member.member_id: has for member, has in zip(members, plan.has, strict=True)}
+    return {member.member_id: assigned for member, assigned in zip(members, plan.assigned, strict=True)}
 
 
 def desired_counts(members: int, partitions: int, sharing: int) -> list[int]:
-    """Return how many partitions each member is to have, if each partition is shared by `sharing` members."""
+    """Return the number of partitions that each member is to have, if `sharing` members have each partition."""
     total = sharing * partitions
     ends = [-(-total * number // members) for number in range(members + 1)]
-    return [after - before for before, after in pairwise(ends)]
+    return [end - start for start, end in pairwise(ends)]
 
 
 class _Plan:
-    """Who has what, while it is being shared out. Members go by their numbers. All methods yield their effort."""
+    """Distribution in progress. Members are numbers; all methods yield their effort."""
 
-    def __init__(self, sharing: int, wanted: list[int], order: _Order) -> None:
+    def __init__(self, sharing: int, desired: list[int], order: _Order) -> None:
         self._sharing = sharing
-        self._wanted = wanted
+        self._desired = desired
         self._order = order
-        self.has: list[dict[TopicIdPartition, None]] = [{} for _ in wanted]
+        self.assigned: list[dict[TopicIdPartition, None]] = [{} for _ in desired]
         self._sharers: dict[TopicIdPartition, set[int]] = {}
 
     def fill(
         self, members: Sequence[Subscriber], topics: Sequence[UUID], partitions: list[TopicIdPartition]
     ) -> Generator[int, None, None]:
-        """Take over what members have now of these topics, in the order of Kafka's maps."""
+        """Copy the previous assignment of these topics, in the order of Kafka's maps."""
         assignable: set[TopicIdPartition] = set()
-        for some in _chunks(partitions):
-            assignable.update(some)
-            yield EFFORT * len(some)
+        for chunk in _chunks(partitions):
+            assignable.update(chunk)
+            yield EFFORT * len(chunk)
         sharers: dict[TopicIdPartition, set[int]] = {}
         for number, member in enumerate(members):
-            for topic_id in [each for each in topics if each in member.target]:
+            for topic_id in [topic for topic in topics if topic in member.target]:
                 for some_numbers in _chunks(sorted(member.target[topic_id])):
                     for index in some_numbers:
-                        if (each := (topic_id, index)) in assignable:
-                            sharers.setdefault(each, set()).add(number)
-                            self.has[number][each] = None
+                        if (topic_partition := (topic_id, index)) in assignable:
+                            sharers.setdefault(topic_partition, set()).add(number)
+                            self.assigned[number][topic_partition] = None
                     yield 2 * EFFORT * len(some_numbers)
             yield EFFORT
-        others: list[TopicIdPartition] = []
-        for some in _chunks(partitions):
-            others += [each for each in some if each not in sharers]
-            yield EFFORT * len(some)
-        walked = yield from self._order([*sharers, *others], capacity_for(len(partitions)))
-        for some in _chunks(walked):
-            for each in some:
-                self._sharers[each] = sharers.get(each) or set()
-            yield EFFORT * len(some)
+        unassigned: list[TopicIdPartition] = []
+        for chunk in _chunks(partitions):
+            unassigned += [topic_partition for topic_partition in chunk if topic_partition not in sharers]
+            yield EFFORT * len(chunk)
+        ordered = yield from self._order([*sharers, *unassigned], capacity_for(len(partitions)))
+        for chunk in _chunks(ordered):
+            for topic_partition in chunk:
+                self._sharers[topic_partition] = sharers.get(topic_partition) or set()
+            yield EFFORT * len(chunk)
 
     def _take(self, partition: TopicIdPartition, number: int) -> None:
         self._sharers[partition].remove(number)
-        del self.has[number][partition]
+        del self.assigned[number][partition]
 
     def _lacking(self) -> list[int]:
-        return [number for number, has in enumerate(self.has) if len(has) < self._wanted[number]]
+        return [number for number, assigned in enumerate(self.assigned) if len(assigned) < self._desired[number]]
 
-    def take_from_who_has_too_much(self) -> Generator[int, None, None]:
-        """Take what comes first in a member's map first."""
-        for number, has in enumerate(self.has):
-            surplus = len(has) - self._wanted[number]
+    def take_from_overloaded_members(self) -> Generator[int, None, None]:
+        """Take the first surplus partitions in the order of each member's map."""
+        for number, assigned in enumerate(self.assigned):
+            surplus = len(assigned) - self._desired[number]
             if surplus > 0:
-                ordered = yield from self._order(has, 0)
-                for some in _chunks(ordered[:surplus]):
-                    for partition in some:
+                ordered = yield from self._order(assigned, 0)
+                for chunk in _chunks(ordered[:surplus]):
+                    for partition in chunk:
                         self._take(partition, number)
-                    yield EFFORT * len(some)
+                    yield EFFORT * len(chunk)
             yield EFFORT
 
-    def take_from_shared_by_too_many(self) -> Generator[int, None, None]:
-        """Take from the first members first."""
-        for some in _chunks(self._sharers):
-            for partition in some:
+    def take_from_overshared_partitions(self) -> Generator[int, None, None]:
+        """Take partitions from the members with the lowest numbers."""
+        for chunk in _chunks(self._sharers):
+            for partition in chunk:
                 sharers = self._sharers[partition]
                 surplus = len(sharers) - self._sharing
                 if surplus > 0:
                     for number in sorted(sharers)[:surplus]:
                         self._take(partition, number)
-            yield EFFORT * len(some)
+            yield EFFORT * len(chunk)
 
     def hand_out(self) -> Generator[int, None, None]:
-        """Go round among members that have too little, with all partitions that too few share.
+        """Assign partitions that have too few members to members that have too few partitions, in rounds.
 
-        It ends with the first round in which no member is given anything, as in Kafka, whatever is left then.
+        Like Kafka, stop after the first round without an assignment, even if partitions remain.
         """
         waiting = self._lacking()
         round_: Iterator[int] = iter(waiting)
-        given = False
-        for some in _chunks(self._sharers):
-            for partition in some:
+        has_assigned = False
+        for chunk in _chunks(self._sharers):
+            for partition in chunk:
                 sharers = self._sharers[partition]
                 while len(sharers) < self._sharing and waiting:
                     number = next(round_, None)
                     if number is None:
-                        if not given:
+                        if not has_assigned:
                             return
                         waiting = self._lacking()
-                        round_, given = iter(waiting), False
+                        round_, has_assigned = iter(waiting), False
                     elif number not in sharers:
                         sharers.add(number)
-                        self.has[number][partition] = None
-                        given = True
-            yield 2 * EFFORT * len(some)
+                        self.assigned[number][partition] = None
+                        has_assigned = True
+            yield 2 * EFFORT * len(chunk)

@@ -1,7 +1,7 @@
-"""Calls to share coordinators for the partitions of a group: in slices, so that other clients are served in between.
+"""Calls to share coordinators for the partitions of a group, split into slices so that other requests are served.
 
-The first slice is made at once. Calls of one group are made one after the other: a later call for a partition must
-reach its share coordinator after an earlier one.
+The first slice is sent at once. Calls of one group are sent in order: a later call for a partition must reach its share
+coordinator after an earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,25 +15,25 @@ from kohort.coordinator.share.share_host import OnOutcomes, Outcome
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode
 
+# in one slice, which takes a few milliseconds: the share coordinator writes a record for each
 PARTITIONS_AT_ONCE: Final = 64
-"""Partitions in one slice: a few milliseconds, as each is a record of the share coordinator."""
 
 
 class Result(NamedTuple):
-    """Outcome for a partition or a topic: NONE, or an error and perhaps its message."""
+    """Result for a partition or a topic."""
 
     error: ErrorCode
     message: str | None = None
 
 
-DONE: Final = Result(ErrorCode.none)
+SUCCESS: Final = Result(ErrorCode.none)
 
+# function that calls the share coordinators of partitions, given the callback for their outcomes and the time
 MakeCall = Callable[[list[TopicIdPartition], OnOutcomes, int], None]
-"""Calls the share coordinators of some partitions; gets the callback for their outcomes, and the time."""
 
 
 class StateCall:
-    """One call for partitions of a group, and what share coordinators have answered so far."""
+    """Call for partitions of a group, and its results so far."""
 
     __slots__ = (
         "_is_made",
@@ -52,22 +52,21 @@ class StateCall:
     ) -> None:
         """Prepare a call of `make` for each slice of `partitions`.
 
-        `on_done` is called once, with the call and the time: when all partitions are answered, or when the group is
-        gone before.
+        Args:
+            on_done: Called once with the call and the time, after the last result or when the group has been removed.
         """
         self._waiting = iter(partitions)
         self._make = make
         self._on_done = on_done
         self._pending_slices = 0
         self._is_made = False
-        self.partitions: dict[UUID, set[int]] = {}  # those that are answered, by topic
+        self.partitions: dict[UUID, set[int]] = {}  # with a result, by topic
         self.results: dict[TopicIdPartition, Result] = {}
         self.failure: Result | None = None  # the first error
-        self.topics: dict[UUID, Result] = {}
-        """By topic NONE, or the first error of a partition."""
+        self.topics: dict[UUID, Result] = {}  # NONE, or the first error of a partition
 
     def make_slice(self, now_ms: int) -> bool:
-        """Call the share coordinators of the next partitions. Return whether partitions may be left."""
+        """Call the share coordinators of the next partitions. Return whether there may be more."""
         partitions = list(islice(self._waiting, PARTITIONS_AT_ONCE))
         self._is_made = len(partitions) < PARTITIONS_AT_ONCE
         self._pending_slices += 1
@@ -78,7 +77,7 @@ class StateCall:
         return not self._is_made
 
     def abandon(self, now_ms: int) -> None:
-        """End the call of a group that is gone. Later answers are ignored."""
+        """End the call because its group was removed. Later results are ignored."""
         if self._pending_slices or not self._is_made:
             self._is_made, self._pending_slices = True, -1
             self._on_done(self, now_ms)
@@ -88,13 +87,13 @@ class StateCall:
             return
         for topic_partition, outcome in outcomes.items():
             topic_id, partition = topic_partition
-            result = DONE
+            result = SUCCESS
             self.partitions.setdefault(topic_id, set()).add(partition)
-            self.topics.setdefault(topic_id, DONE)
+            self.topics.setdefault(topic_id, SUCCESS)
             if outcome.error_code is not ErrorCode.none:
                 result = Result(outcome.error_code, outcome.error_message)
                 self.failure = self.failure or result
-                if self.topics[topic_id] is DONE:
+                if self.topics[topic_id] is SUCCESS:
                     self.topics[topic_id] = result
             self.results[topic_partition] = result
         self._pending_slices -= 1
@@ -103,7 +102,7 @@ class StateCall:
 
 
 def call_in_slices(group: ShareGroup, call: StateCall, now_ms: int) -> None:
-    """Make the first slice of a call at once, or queue the call behind earlier ones of its group."""
+    """Send the first slice of a call at once, or queue the call after earlier ones of its group."""
     if group.state_calls:
         group.state_calls.append(call)
     elif call.make_slice(now_ms):
@@ -112,7 +111,7 @@ def call_in_slices(group: ShareGroup, call: StateCall, now_ms: int) -> None:
 
 
 class _Calling(BackgroundWork[ShareGroup]):
-    """Makes what is left of a group's calls."""
+    """Background work that sends the remaining slices of a group's calls."""
 
     __slots__ = ()
 
@@ -121,7 +120,7 @@ class _Calling(BackgroundWork[ShareGroup]):
         try:
             is_left = calls[0].make_slice(now_ms)
         except Exception:
-            del calls[0]  # the calls behind it are made all the same
+            del calls[0]  # the later calls are sent nevertheless
             if calls:
                 self.group.coordinator.purgatory.wait(_Calling(now_ms, self.group))
             raise

@@ -1,1 +1,1 @@
-"""Share partitions: which member of a share group holds which records, and what became of others (KIP-932)."""
+"""Share partitions: the records that members of a share group have acquired, and the states of the others (KIP-932)."""

@@ -1,7 +1,7 @@
-"""What a member says of the records it holds: accepted, released, rejected, that there are none, or held for longer.
+"""Acknowledgements of acquired records: accept, release, reject, gap or renew.
 
-All batches of one request count, or none does. Source: Kafka's `SharePartition.acknowledge`, whose order of checks and
-words are kept; share-groups §12.
+All batches of a request are applied, or none. Source: Kafka's `SharePartition.acknowledge`, with the same order of
+checks and the same messages; share-groups §12.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ PART_NOT_ACQUIRED: Final = "The batch cannot be acknowledged. The subset batch i
 OFFSET_NOT_ACQUIRED: Final = "The offset cannot be acknowledged. The offset is not acquired."
 NOT_OWNER_OF_BATCH: Final = "Member is not the owner of batch record"
 NOT_OWNER_OF_OFFSET: Final = "Member is not the owner of offset"
+# never sent: Kafka 4.3.0 fails the whole request then (UNKNOWN_SERVER_ERROR, seen)
 NOTHING_TO_BEGIN_WITH: Final = "Records from before the start on, and nothing is in flight."
-"""Never sent: Kafka 4.3.0 fails over the whole request then (UNKNOWN_SERVER_ERROR, seen)."""
 NO_RENEWAL: Final = "Renewing the acquisition lock is not enabled for the group."
 
 
 class Acknowledgement(NamedTuple):
-    """Offsets and what a member says of them: one type for all, or one for each."""
+    """Offsets and their acknowledge types: one type for all, or one per offset."""
 
     first_offset: int
     last_offset: int
@@ -38,26 +38,26 @@ class Acknowledgement(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why a request does not count."""
+    """Error that rejects a request."""
 
     error_code: ErrorCode
     message: str | None = None
 
 
 def acknowledging(
-    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], then: OnDone, now_ms: int
+    partition: SharePartition, member_id: str, batches: Sequence[Acknowledgement], on_done: OnDone, now_ms: int
 ) -> Iterator[None]:
     """Write the acknowledgements of a member, or reject the whole request.
 
-    The caller has checked what can be seen without the records (`badly_formed`). Yields where others may be served:
-    no member holds the records acknowledged so far then, and the member gets them back if the rest is rejected. It
-    must run to its end.
+    The caller has checked the batches with `badly_formed`. The generator yields so that other requests are served; then
+    no member holds the records acknowledged so far, and the member gets them back if the rest is rejected. It must run
+    to its end.
     """
     pace = Pace()
     request = _Request(partition, member_id, now_ms, pace)
     refusal = None
     for batch in batches:
-        refusal = yield from request.say(batch)
+        refusal = yield from request.acknowledge(batch)
         if refusal is not None:
             break
         if pace.add():
@@ -67,111 +67,108 @@ def acknowledging(
     if request.renewals:
         partition.host.record_observer.settled(partition.key, request.renewals)
     if refusal is not None:
-        yield from request.transition.taking_back(now_ms)
-        then(refusal.error_code, refusal.message, now_ms)
+        yield from request.transition.rolling_back(now_ms)
+        on_done(refusal.error_code, refusal.message, now_ms)
     elif request.transition.began:
-        request.transition.write(then, now_ms)
+        request.transition.write(on_done, now_ms)
     else:
-        then(ErrorCode.none, None, now_ms)
+        on_done(ErrorCode.none, None, now_ms)
 
 
 def badly_formed(
     batches: Sequence[Acknowledgement], highest_type: int, pace: Pace, *, renews: bool
 ) -> Generator[None, None, bool]:
-    """Return whether batches contradict themselves or one another: INVALID_REQUEST, whatever is in flight.
+    """Return whether batches are malformed, which is INVALID_REQUEST. Yield so that other requests are served.
 
-    Yields where others may be served.
     Source: Kafka's `KafkaApis.validateAcknowledgementBatches`.
 
     Args:
-        highest_type: The largest type that the version of the request has.
-        renews: Whether the request says that it renews.
+        highest_type: The largest type in the version of the request.
+        renews: Whether the request has IsRenewAck set.
     """
-    before = -1
+    previous_last = -1
     for first, last, types in batches:
-        if first > last or first < before:
+        if first > last or first < previous_last:
             return True
         if not types or (len(types) > 1 and len(types) != last - first + 1):
             return True
         if min(types) < 0 or max(types) > highest_type or (RENEW in types and not renews):
             return True
-        before = last
+        previous_last = last
         if pace.add():
             yield
     return False
 
 
 class _Request:
-    """One call of `acknowledging`."""
+    """Call of `acknowledging`."""
 
     def __init__(self, partition: SharePartition, member_id: str, now_ms: int, pace: Pace) -> None:
         self._partition = partition
         self._member_id = member_id
         self._pace = pace
         self.transition = Transition(partition, member_id)
-        self.renewed_until_ms = partition.locks_until(now_ms)
-        """When the locks expire of what the member wants to hold for longer."""
+        self.renewed_until_ms = partition.locks_until(now_ms)  # expiry of renewed locks
         self.has_renewed = False
-        self.renewals: list[Fate] = []
-        """What that is, while somebody listens."""
+        self.renewals: list[Fate] = []  # renewed ranges, if they are observed
 
-    def say(self, said: Acknowledgement) -> Generator[None, None, Refused | None]:
-        """Acknowledge one batch, or return why it cannot be done."""
+    def acknowledge(self, acknowledgement: Acknowledgement) -> Generator[None, None, Refused | None]:
+        """Acknowledge one batch, or return the error."""
         in_flight = self._partition.in_flight
-        if said.last_offset < in_flight.start:
+        if acknowledgement.last_offset < in_flight.start:
             return None
-        number = in_flight.batch_at_or_before(said.first_offset)
-        if number < 0 and said.first_offset < in_flight.start:
+        number = in_flight.batch_at_or_before(acknowledgement.first_offset)
+        if number < 0 and acknowledgement.first_offset < in_flight.start:
             number = in_flight.batch_at_or_before(in_flight.start)
             if number < 0:
                 return Refused(ErrorCode.unknown_server_error, NOTHING_TO_BEGIN_WITH)
         if number < 0:
             return Refused(ErrorCode.invalid_record_state, NOT_FOUND)
         begin = in_flight.batch_firsts[number]
-        end = in_flight.batch_lasts[in_flight.batches_beginning_in(begin, said.last_offset)[-1]]
-        if end < said.first_offset:
+        end = in_flight.batch_lasts[in_flight.batches_beginning_in(begin, acknowledgement.last_offset)[-1]]
+        if end < acknowledgement.first_offset:
             return Refused(ErrorCode.invalid_request, FIRST_IS_BEYOND)
-        if end < said.last_offset:
+        if end < acknowledgement.last_offset:
             return Refused(ErrorCode.invalid_request, LAST_IS_BEYOND)
-        renews = RENEW in said.types
-        # Looked up one by one: batches may be dropped and added while others are served.
-        while found := in_flight.batches_beginning_in(begin, said.last_offset):
-            begin, end = in_flight.batch_firsts[found[0]] + 1, in_flight.batch_lasts[found[0]]
-            refusal = yield from self._say_of_batch(found[0], said, renews=renews)
+        renews = RENEW in acknowledgement.types
+        # Looked up one by one: batches may be dropped and added while other requests are served.
+        while numbers := in_flight.batches_beginning_in(begin, acknowledgement.last_offset):
+            begin, end = in_flight.batch_firsts[numbers[0]] + 1, in_flight.batch_lasts[numbers[0]]
+            refusal = yield from self._acknowledge_batch(numbers[0], acknowledgement, renews=renews)
             if refusal is not None:
                 return refusal
-            if end >= said.last_offset:
+            if end >= acknowledgement.last_offset:
                 break
             if self._pace.add():
                 yield
         return None
 
-    def _say_of_batch(
-        self, number: int, said: Acknowledgement, *, renews: bool
+    def _acknowledge_batch(
+        self, number: int, acknowledgement: Acknowledgement, *, renews: bool
     ) -> Generator[None, None, Refused | None]:
         in_flight, pace = self._partition.in_flight, self._pace
         first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
-        if last < max(in_flight.start, said.first_offset):
+        if last < max(in_flight.start, acknowledgement.first_offset):
             return None
-        begin, end = max(first, said.first_offset, in_flight.start), min(last, said.last_offset)
+        begin, end = max(first, acknowledgement.first_offset, in_flight.start), min(last, acknowledgement.last_offset)
         if not in_flight.split[number]:
-            problem = self._problem_of_whole(number, begin, end)
-            if problem is not None:
-                return Refused(ErrorCode.invalid_record_state, problem)
-            in_flight.split[number] = (begin, end) != (first, last) or len(said.types) > 1
-        for piece_begin, piece_end, kind in _pieces(said, begin, end):
+            message = self._check_whole_batch(number, begin, end)
+            if message is not None:
+                return Refused(ErrorCode.invalid_record_state, message)
+            in_flight.split[number] = (begin, end) != (first, last) or len(acknowledgement.types) > 1
+        for piece_begin, piece_end, kind in _pieces(acknowledgement, begin, end):
             for part in in_flight.slices(piece_begin, piece_end, cut=True):
-                problem = self._say_of_ranges(part, kind)
-                if problem is not None:
-                    return Refused(ErrorCode.invalid_record_state, problem)
+                message = self._acknowledge_ranges(part, kind)
+                if message is not None:
+                    return Refused(ErrorCode.invalid_record_state, message)
                 if pace.add(len(part)):
                     yield
-        if renews:  # what is being written is joined when it is
+        if renews:  # other ranges are joined after the write
             yield from in_flight.join_between(begin, end, pace)
         return None
 
-    def _problem_of_whole(self, number: int, begin: int, end: int) -> str | None:
-        """Why nothing can be said of a batch that shares a fate."""
+    def _check_whole_batch(self, number: int, begin: int, end: int) -> str | None:
+        """Return why a batch that is not split cannot be acknowledged, or None."""
         in_flight = self._partition.in_flight
         first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
         (index,) = in_flight.ranges_between(first, last)
@@ -184,13 +181,13 @@ class _Request:
             return BATCH_NOT_ACQUIRED if (begin, end) == (first, last) else PART_NOT_ACQUIRED
         return None
 
-    def _say_of_ranges(self, ranges: range, kind: int) -> str | None:
-        """Acknowledge ranges with one type, or return why that cannot be done."""
+    def _acknowledge_ranges(self, ranges: range, kind: int) -> str | None:
+        """Acknowledge ranges with one type, or return why they cannot be acknowledged."""
         in_flight = self._partition.in_flight
         for index in ranges:
-            problem = self._problem_of_range(index, kind)
-            if problem is not None:
-                return problem
+            message = self._check_range(index, kind)
+            if message is not None:
+                return message
             if kind == RENEW:
                 in_flight.change(index, ACQUIRED, in_flight.counts[index], self._member_id, self.renewed_until_ms)
                 self.has_renewed = True
@@ -200,7 +197,7 @@ class _Request:
                 self.transition.begin(index, kind)
         return None
 
-    def _problem_of_range(self, index: int, kind: int) -> str | None:
+    def _check_range(self, index: int, kind: int) -> str | None:
         in_flight = self._partition.in_flight
         holder = in_flight.holders[index]
         if in_flight.states[index] != ACQUIRED or not isinstance(holder, str):
@@ -212,11 +209,13 @@ class _Request:
         return None
 
 
-def _pieces(said: Acknowledgement, begin: int, end: int) -> Iterable[tuple[int, int, int]]:
-    """Return the longest stretches of offsets between the two that have one type, each with the type."""
-    if len(said.types) == 1:
-        return ((begin, end, said.types[0]),)
-    return _pieces_of_types(said.types[begin - said.first_offset : end - said.first_offset + 1], begin)
+def _pieces(acknowledgement: Acknowledgement, begin: int, end: int) -> Iterable[tuple[int, int, int]]:
+    """Return the longest sections of the offsets with one type, as first offset, last offset and type."""
+    if len(acknowledgement.types) == 1:
+        return ((begin, end, acknowledgement.types[0]),)
+    return _pieces_of_types(
+        acknowledgement.types[begin - acknowledgement.first_offset : end - acknowledgement.first_offset + 1], begin
+    )
 
 
 def _pieces_of_types(types: Sequence[int], begin: int) -> Iterator[tuple[int, int, int]]:

@@ -1,9 +1,9 @@
-"""The records of a share partition that are in flight: ranges of offsets that are alike, in the batches they came in.
+"""In-flight records of a share partition: ranges of equal offsets, and the batches to which they belong.
 
-A batch is what was taken from the log at once. It stays one for as long as its records share a fate; from then on it is
-split, and its offsets are looked at one by one, as in Kafka (`InFlightBatch`). Kafka keeps an object for each offset
-then; here neighbours that are alike stay one range. Ranges are columns of numbers: one costs some fifty bytes, however
-many records it has and however many fetches have taken them.
+A batch is a part of the log that was acquired at once. It stays whole while all its records have the same state. Then
+it is split and its offsets are checked one by one, as in Kafka (`InFlightBatch`). Kafka then keeps an object for each
+offset; here equal neighbours stay one range. Ranges are columns of numbers: each one takes about fifty bytes,
+whatever the number of its records and of the fetches that acquired them.
 """
 
 from array import array
@@ -18,7 +18,7 @@ _NOWHERE: Final = 2**63 - 1
 
 
 class Pending:
-    """What a member held, while what became of it by one request is being written down."""
+    """Placeholder for the holder of records whose new state is being written."""
 
     __slots__ = ("member_id",)
 
@@ -26,20 +26,18 @@ class Pending:
         self.member_id = member_id
 
 
-Holder = str | Pending
-"""The id of a member that holds a range, or what holds it for that member while something is written down."""
+Holder = str | Pending  # the id of a member, or a placeholder while a state is being written
 
-NOT_LOCKED: Final = _NOWHERE
-"""Until when nobody holds what nobody holds."""
+NOT_LOCKED: Final = _NOWHERE  # lock expiry of a range without holder
 
 
 def member_of(holder: Holder) -> str:
-    """The member that holds a range, or has held it until something began to be written down."""
+    """Return the id of the member that holds a range, or that held it before the pending write."""
     return holder if isinstance(holder, str) else holder.member_id
 
 
 class InFlight:
-    """Batches and ranges, each in the order of their offsets. Offsets in between hold no records."""
+    """Batches and ranges, each sorted by offset. Offsets in between have no records."""
 
     __slots__ = (
         "_passed_below",
@@ -59,61 +57,53 @@ class InFlight:
     )
 
     def __init__(self, start: int) -> None:
-        self.start = start
-        """The first offset that is not done with. What lies below is never delivered."""
-        self.end = start
-        """The last offset that was ever taken from the log; the start, if nothing is in flight."""
-        self.complete = 0
-        """Offsets from the start on that are done with."""
+        self.start = start  # start offset of the share partition; earlier records are never delivered
+        self.end = start  # the highest offset acquired so far; the start if nothing is in flight
+        self.complete = 0  # offsets from the start on in a terminal state
         self.batch_firsts = array("q")
         self.batch_lasts = array("q")
         self.split = bytearray()
         self.firsts = array("q")
         self.lasts = array("q")
         self.states = bytearray()
-        self.counts = array("h")
-        """How often each range was delivered."""
+        self.counts = array("h")  # delivery count of each range
         self.holders: list[Holder | None] = []
-        self.locked_until = array("q")
-        """When the lock of each range expires, in monotonic milliseconds; NOT_LOCKED where nobody holds it."""
-        self.available_from = _NOWHERE
-        """No offset below is available."""
-        self._passed_below = 0
-        """Every range that ends below this offset is done with (`_is_passed`)."""
+        self.locked_until = array("q")  # lock expiry of each range, in monotonic milliseconds, or NOT_LOCKED
+        self.available_from = _NOWHERE  # no lower offset is available
+        self._passed_below = 0  # `_is_passed` is true of every range that ends below this offset
 
     def __len__(self) -> int:
-        """How many ranges there are."""
+        """Return the number of ranges."""
         return len(self.firsts)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in flight."""
         return not self.batch_firsts
 
     @property
     def count(self) -> int:
-        """How many offsets count against the limit of locks: all from the start to the end."""
+        """Offsets that count against the limit of locks: all from the start to the end."""
         return self.end - self.start + 1 if self.batch_firsts else 0
 
     # Batches
 
     def batch_at_or_before(self, offset: int) -> int:
-        """The number of the last batch that begins at `offset` or before; -1: there is none."""
+        """Return the number of the last batch that begins at `offset` or before, or -1."""
         return bisect_right(self.batch_firsts, offset) - 1
 
     def batches_beginning_in(self, first: int, last: int) -> range:
-        """The numbers of the batches that begin between the two offsets, both included."""
+        """Return the numbers of the batches that begin between two offsets (inclusive)."""
         return range(bisect_left(self.batch_firsts, first), bisect_right(self.batch_firsts, last))
 
     def free_until(self, first: int, last: int) -> int:
-        """The last offset up to which a new batch may reach that begins at `first`: none reaches into another."""
+        """Return the last offset that a new batch from `first` may have without overlapping the next batch."""
         number = bisect_left(self.batch_firsts, first)
         return min(last, self.batch_firsts[number] - 1) if number < len(self.batch_firsts) else last
 
     def add(
         self, first: int, last: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED
     ) -> None:
-        """A new batch, where none is. Offsets below the start are done with, and not counted. Otherwise as `change`."""
+        """Add a batch. Offsets below the start are not counted as complete. See `change` for the other arguments."""
         number = bisect_left(self.batch_firsts, first)
         self.batch_firsts.insert(number, first)
         self.batch_lasts.insert(number, last)
@@ -135,7 +125,7 @@ class InFlight:
     # Ranges
 
     def carve(self, first: int, last: int) -> range:
-        """The numbers of the ranges between two offsets, both included; those that reach beyond are cut."""
+        """Return the numbers of the ranges between two offsets (inclusive), and cut ranges that extend beyond."""
         begin = bisect_left(self.lasts, first)
         if begin < len(self.firsts) and self.firsts[begin] < first <= last:
             self._cut(begin, first)
@@ -146,15 +136,18 @@ class InFlight:
         return range(begin, max(begin, end))
 
     def ranges_between(self, first: int, last: int) -> range:
-        """The numbers of the ranges that have offsets between the two, both included; none is cut."""
+        """Return the numbers of the ranges with offsets between two offsets (inclusive), without cutting any."""
         begin = bisect_left(self.lasts, first)
         return range(begin, max(begin, bisect_right(self.firsts, last)))
 
     def slices(self, first: int, last: int, *, cut: bool = False) -> Iterable[range]:
-        """Return the numbers of the ranges between two offsets, both included, ELEMENTS_AT_ONCE at a time.
+        """Return the numbers of the ranges between two offsets (inclusive), ELEMENTS_AT_ONCE at a time.
 
-        The first slice is looked up now, and each other one by its first offset when it is its turn. So ranges may
-        change between two slices, and those of a slice may be cut and joined. `cut`: as `carve`.
+        The first slice is looked up now, and each other one by its first offset when it is needed. So ranges may change
+        between two slices, and those of a slice may be cut and joined.
+
+        Args:
+            cut: Whether to cut ranges that extend beyond the offsets, as `carve` does.
         """
         if first > last:
             return ()
@@ -173,19 +166,23 @@ class InFlight:
             part = self.carve(first, last) if cut else self.ranges_between(first, last)
 
     def _cut(self, index: int, offset: int) -> None:
-        """Makes two of a range, the second one from `offset` on. Its batch is split from now on."""
+        """Cut a range in two; the second one begins at `offset`. Its batch is split from now on."""
         self.split[self.batch_at_or_before(offset)] = True
         state, count, holder = self.states[index], self.counts[index], self.holders[index]
         self._insert(index + 1, offset, self.lasts[index], state, count, holder, self.locked_until[index])
         self.lasts[index] = offset - 1
 
     def change(self, index: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED) -> None:
-        """A range has another state, count or holder from now on. `until_ms`: when the holder's lock expires."""
+        """Set the state, delivery count and holder of a range.
+
+        Args:
+            until_ms: When the holder's lock expires.
+        """
         first, last = self.firsts[index], self.lasts[index]
-        now, before = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
-        if now != before and last >= self.start:
+        is_terminal, was_terminal = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
+        if is_terminal != was_terminal and last >= self.start:
             size = last - max(first, self.start) + 1
-            self.complete += size if now else -size
+            self.complete += size if is_terminal else -size
         self.states[index] = state
         self.counts[index] = count
         self.holders[index] = holder
@@ -196,7 +193,7 @@ class InFlight:
             self.available_from = first
 
     def join(self, begin: int, end: int) -> None:
-        """Makes one of neighbours that are alike, among the ranges from `begin` to before `end` and beside them."""
+        """Join equal neighbours among the ranges from `begin` to before `end` and next to them."""
         begin, end = max(begin - 1, 0), min(end + 1, len(self.firsts))
         kept = [index for index in range(begin, end) if index == begin or not self._are_alike(index - 1, index)]
         if len(kept) == end - begin:
@@ -210,7 +207,7 @@ class InFlight:
         self.locked_until[begin:end] = array("q", [self.locked_until[index] for index in kept])
 
     def join_between(self, first: int, last: int, pace: Pace) -> Iterator[None]:
-        """Join neighbours that are alike between two offsets, both included. Yields where others may be served."""
+        """Join equal neighbours between two offsets (inclusive). Yield so that other requests are served."""
         for part in self.slices(first, last):
             self.join(part.start, part.stop)
             if pace.add(len(part)):
@@ -230,17 +227,17 @@ class InFlight:
         number = bisect_left(self.batch_firsts, offset)
         return number < len(self.batch_firsts) and self.batch_firsts[number] == offset
 
-    # What is next, and where it begins
+    # The next available offset and the start offset
 
     def next_available(self) -> int | None:
-        """The lowest offset that may be delivered again; None: there is none.
+        """Return the lowest offset that can be delivered again, or None.
 
-        What lies below the start is passed over: where the log begins in the middle of a batch it has no such offset.
+        Offsets below the start are skipped: if the log starts in the middle of a batch, they do not exist.
         """
         if self.available_from == _NOWHERE:
             return None
         index = bisect_left(self.lasts, max(self.available_from, self.start))
-        # Searched for in bytes, since any number of ranges may lie in between that members hold.
+        # Searched for in bytes, since any number of acquired ranges may lie in between.
         while (index := self.states.find(AVAILABLE, index)) >= 0:
             if self.holders[index] is None:
                 self.available_from = self.firsts[index]
@@ -250,19 +247,18 @@ class InFlight:
         return None
 
     def move_start(self, start: int) -> None:
-        """Move the start on to a later offset. Ranges below that are done with are not counted any more."""
+        """Move the start to a later offset. Terminal ranges below are not counted as complete any more."""
         for index in self.ranges_between(self.start, start - 1):
             if IS_TERMINAL[self.states[index]]:
                 self.complete -= min(self.lasts[index], start - 1) - max(self.firsts[index], self.start) + 1
         self.start = start
 
     def passing(self, pace: Pace) -> Generator[None, None, bool]:
-        """Move the start behind what is done with, and drop batches that lie before it. Return whether it moved.
+        """Move the start past terminal records and drop batches below it. Return whether it moved.
 
-        Yields where others may be served.
-        Source: Kafka's `SharePartition.maybeUpdateCachedStateAndOffsets`.
+        Yield so that other requests are served. Source: Kafka's `SharePartition.maybeUpdateCachedStateAndOffsets`.
         """
-        before = self.start
+        old_start = self.start
         while self.batch_firsts:
             begin = index = bisect_left(self.lasts, self._passed_below)
             end = min(begin + ELEMENTS_AT_ONCE, len(self.firsts))
@@ -279,7 +275,7 @@ class InFlight:
                 break
             if pace.add(index - begin):
                 yield
-        return self.start != before
+        return self.start != old_start
 
     def _is_passed(self, index: int) -> bool:
         if self.lasts[index] < self.start:
@@ -292,7 +288,7 @@ class InFlight:
         self.complete = 0
 
     def _drop_batches(self, count: int) -> None:
-        """The first batches go, whatever their records are: they lie before the start."""
+        """Drop the first batches, which end before the start."""
         if not count:
             return
         ranges = bisect_right(self.lasts, self.batch_lasts[count - 1])

@@ -1,6 +1,6 @@
-"""What becomes of records that members hold no longer: their time is up, or their session has ended.
+"""Release of records whose lock has expired, or whose member's session has ended.
 
-Any number of ranges may be held, so they are worked on in slices, and each slice is written by itself.
+Any number of ranges may be acquired, so they are processed in slices, each with its own write.
 Source: Kafka's `releaseAcquisitionLockOnTimeout` and `releaseAcquiredRecords`; share-groups §13.
 """
 
@@ -12,7 +12,13 @@ from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED
 from kohort.coordinator.share_partitions.record_observer import EXPIRED, SESSION_CLOSED, UNOBSERVED, fate_of
 from kohort.coordinator.share_partitions.record_states import AVAILABLE, RELEASE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
-from kohort.coordinator.share_partitions.transitions import Transition, after, is_over, put_state, write_down
+from kohort.coordinator.share_partitions.transitions import (
+    Transition,
+    has_ended,
+    put_state,
+    resulting_state,
+    write_down,
+)
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.protocol.errors import ErrorCode
@@ -22,10 +28,12 @@ _ALL: Final = 2**63 - 1
 
 
 def expiring(partition: SharePartition, now_ms: int) -> Generator[None, None, int]:
-    """Release records whose locks have expired. That stands even if it cannot be written.
+    """Release records whose locks have expired, even if their states cannot be written.
 
-    Yields where others may be served. Returns when the next lock expires, even if its records are being written then;
-    NOT_LOCKED if no lock is left.
+    Yield so that other requests are served.
+
+    Returns:
+        When the next lock expires, or NOT_LOCKED if no lock is left.
     """
     in_flight, pace = partition.in_flight, Pace()
     next_ms = NOT_LOCKED
@@ -42,7 +50,7 @@ def expiring(partition: SharePartition, now_ms: int) -> Generator[None, None, in
             _expire(partition, expired, now_ms)
         if pace.add(len(part)):
             yield
-            if is_over(partition):
+            if has_ended(partition):
                 break
     return next_ms
 
@@ -52,8 +60,8 @@ def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
     fates, batches = [], list[StateBatch]()
     for index in expired:
         member_id = in_flight.holders[index]
-        assert isinstance(member_id, str), "it has expired"
-        in_flight.change(index, after(partition, index, AVAILABLE), in_flight.counts[index], None)
+        assert isinstance(member_id, str), "only held ranges expire"
+        in_flight.change(index, resulting_state(partition, index, AVAILABLE), in_flight.counts[index], None)
         put_state(batches, in_flight, index)
         if observer is not UNOBSERVED:
             fates.append(fate_of(in_flight, index, member_id, EXPIRED))
@@ -75,12 +83,15 @@ def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
 def releasing(
     partition: SharePartition, member_id: str, now_ms: int, cause: str = SESSION_CLOSED
 ) -> Generator[None, None, None]:
-    """Release what a member holds, whose session has ended. It is available once that is written.
+    """Release the records of a member whose session has ended. They are available after the write.
 
-    `cause`: why the session has ended. Yields where others may be served.
+    Yield so that other requests are served.
+
+    Args:
+        cause: Why the session ended.
     """
     in_flight, pace = partition.in_flight, Pace()
-    if is_over(partition):
+    if has_ended(partition):
         return
     _cut_at_start(partition)
     for part in in_flight.slices(0, _ALL):
@@ -92,16 +103,16 @@ def releasing(
             transition.write(_released, now_ms)
         if pace.add(len(part)):
             yield
-            if is_over(partition):
+            if has_ended(partition):
                 return
 
 
 def _released(error: ErrorCode, message: str | None, now_ms: int) -> None:
-    """Accept any outcome: what could not be written is held until its locks expire."""
+    """Ignore the result: records whose state could not be written stay locked until their locks expire."""
 
 
 def _cut_at_start(partition: SharePartition) -> None:
-    """Cuts a range that reaches over the start: what lies before is archived, however seldom it was delivered."""
+    """Cut a range at the start. The part below is archived, whatever its delivery count."""
     in_flight = partition.in_flight
     number = in_flight.batch_at_or_before(in_flight.start)
     if number >= 0 and in_flight.batch_firsts[number] < in_flight.start <= in_flight.batch_lasts[number]:

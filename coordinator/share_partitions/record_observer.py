@@ -1,4 +1,4 @@
-"""What happens to the records of share partitions, as an observer hears of it. None decides anything by it."""
+"""Observer of the records of share partitions. It does not influence the share partitions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -9,37 +9,37 @@ from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 
 EXPIRED: Final = "expired"
 
-SAID: Final = "acknowledged"
+ACKNOWLEDGED_BY_MEMBER: Final = "acknowledged"
 SESSION_CLOSED: Final = "session_closed"
 CONNECTION_CLOSED: Final = "connection_closed"
+# Causes for which a member stops holding records. The last one: their leader has dropped all state of the partition.
 STATE_FORGOTTEN: Final = "state_forgotten"
-"""Why a member does not hold records any more; the last one: their leader has forgotten all that it knew."""
 
 DELIVERY_LIMIT: Final = "delivery_limit"
 BELOW_START: Final = "below_start"
 COMPACTED: Final = "compacted"
-ABORTED: Final = "aborted"
-"""Why records are archived, although nobody has rejected them; NO_RECORD is another reason."""
+ABORTED: Final = "aborted"  # Reasons for archiving records that were not rejected; NO_RECORD is another one.
 
 
 class Fate(NamedTuple):
-    """What has become of a range of records."""
+    """New state of a range of records."""
 
     first_offset: int
     last_offset: int
     delivery_count: int
-    member_id: str | None
-    """Who holds them, or has held them until now; None: nobody."""
-    fate: str | None
-    """ACCEPTED and so on; None: nothing but that they are archived."""
-    archived: str | None = None
-    """Why they are never delivered again; None: they may be, or ACCEPTED and REJECTED say why not."""
+    member_id: str | None  # the member that holds them or has held them until now
+    fate: str | None  # ACCEPTED and so on; None: only archived
+    archived: str | None = None  # why they are never delivered again, unless `fate` is the reason
 
 
 def fate_of(
     in_flight: InFlight, index: int, member_id: str | None, fate: str | None, archived: str | None = None
 ) -> Fate:
-    """The fate of a range. `archived`: if it is, why; unless given, as it lies or by its count."""
+    """Return the new state of a range.
+
+    Args:
+        archived: The reason for archiving it. By default it is derived from the start offset or the delivery count.
+    """
     first, last, count = in_flight.firsts[index], in_flight.lasts[index], in_flight.counts[index]
     if archived is None and in_flight.states[index] == ARCHIVED and fate != REJECTED:
         archived = BELOW_START if last < in_flight.start else DELIVERY_LIMIT
@@ -47,22 +47,22 @@ def fate_of(
 
 
 class RecordObserver:
-    """Does nothing: so it is while nobody listens. `share_record_source.py` makes events of it.
+    """Observer that does nothing. The one in `share_record_source.py` writes events.
 
-    What happens with every fetch or acknowledgement is worked out only for another one than UNOBSERVED.
+    Values that change with every fetch or acknowledgement are computed only if the observer is not UNOBSERVED.
     """
 
     def loaded(self, key: SharePartitionKey, start: int) -> None:
-        """A leader has read what is written of the share partition, which begins at `start`, and knows nothing else."""
+        """Note that a leader has loaded the state of a share partition with this start offset."""
 
     def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
-        """A member holds records. `entries`: first and last offset, and the delivery count."""
+        """Note that a member has acquired records. Entries have first offset, last offset and delivery count."""
 
     def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
-        """Something has become of records that counts. `cause`: why those that are RELEASED are."""
+        """Note new states of records. The cause is that of the RELEASED ones."""
 
-    def start_moved(self, key: SharePartitionKey, before: int, start: int) -> None:
-        """The share partition begins at `start`, later than before."""
+    def start_moved(self, key: SharePartitionKey, old_start: int, start: int) -> None:
+        """Note that the start offset of a share partition has moved forward."""
 
 
 UNOBSERVED: Final = RecordObserver()

@@ -1,7 +1,7 @@
-"""One partition as a share group sees it: where it begins, what of it is in flight, and for how long members hold it.
+"""Share partition: start offset, in-flight records and locks of a partition for one share group.
 
-Source: KIP-932; Kafka's `SharePartition`. What members may take stands in acquiring.py, what they say of it in
-acknowledging.py, how that is written down in transitions.py, and what happens to locks in locks.py.
+Acquisition is in acquiring.py, acknowledgements in acknowledging.py, writes of states in transitions.py, and the end of
+locks in locks.py. Source: KIP-932; Kafka's `SharePartition`.
 """
 
 from bisect import bisect_left
@@ -28,12 +28,11 @@ from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation, Purgatory, work_in_turns
 
-MOST_DELIVERIES: Final = 2**15 - 1
-"""What a delivery count may come to, as it travels in two bytes."""
+MAX_DELIVERIES: Final = 2**15 - 1  # the delivery count is an int16
 
 
 class Progress(Enum):
-    """How far a leader is with a share partition."""
+    """Loading progress of a share partition."""
 
     INITIALIZING = "initializing"
     ACTIVE = "active"
@@ -42,38 +41,36 @@ class Progress(Enum):
 
 
 class SharePartitionHost(Protocol):
-    """Who has share partitions: what they ask of it."""
+    """Interface of the owner of share partitions."""
 
     purgatory: Purgatory
 
     @property
-    def record_observer(self) -> RecordObserver:
-        """Who hears what happens to records."""
-        ...
+    def record_observer(self) -> RecordObserver: ...
 
     def config(self, group_id: str) -> ShareConfig:
-        """What counts for a group now."""
+        """Return the current settings of a group."""
         ...
 
-    def write(self, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int) -> None:
-        """Has a state written by its share coordinator."""
+    def write(self, key: SharePartitionKey, write: StateWrite, on_outcome: OnOutcome, now_ms: int) -> None:
+        """Call the share coordinator to write a state."""
         ...
 
     def changed(self, partition: "SharePartition", now_ms: int) -> None:
-        """Records may be had again, or the start has moved: fetches that wait are to be tried."""
+        """Retry parked fetches: records are available again, or the start has moved."""
         ...
 
     def fenced(self, partition: "SharePartition", now_ms: int) -> None:
-        """What is known here does not count any more: it is to be read again."""
+        """Discard the share partition, whose state must be loaded again."""
         ...
 
 
 class InvalidState(Exception):
-    """A state that was read contradicts itself."""
+    """Contradiction in a state that was loaded."""
 
 
 class SharePartition:
-    """What one leader knows of it. It is made anew when that does not count any more."""
+    """Leader's state of a share partition. It is replaced by a new one when it is fenced."""
 
     __slots__ = (
         "_expires_next_ms",
@@ -85,48 +82,50 @@ class SharePartition:
         "is_acquired_from",
         "key",
         "leader_epoch",
-        "problem",
+        "load_error",
         "progress",
         "state_epoch",
     )
 
     def __init__(self, key: SharePartitionKey, leader_epoch: int, host: SharePartitionHost) -> None:
         self.key = key
-        self.leader_epoch = leader_epoch
-        """The epoch of the partition's leader when this began."""
+        self.leader_epoch = leader_epoch  # of the partition's leader when this was created
         self.host = host
         self.progress = Progress.INITIALIZING
         self.state_epoch = 0
         self.in_flight = InFlight(0)
-        self.problem: ErrorCode | None = None
-        """Why it could not be read, as clients hear it."""
+        self.load_error: ErrorCode | None = None  # sent to clients
+        # whether a member acquires records in slices; other fetches get none (Kafka's fetch lock)
         self.is_acquired_from = False
-        """Whether a member is acquiring records in several slices. Others get none meanwhile (Kafka's fetch lock)."""
-        self.has_refused_fetch = False
-        """Whether another fetch has come meanwhile, and is to be tried again."""
+        self.has_refused_fetch = False  # whether a fetch got none for that reason and is to be retried
         self._timer: _LockTimer | None = None
         self._is_expiring = False
-        self._expires_next_ms = NOT_LOCKED  # while expired locks are released: when the next one expires
+        self._expires_next_ms = NOT_LOCKED  # the next expiry, while expired locks are released
 
     @property
     def config(self) -> ShareConfig:
-        """The group's settings as they are now."""
+        """Current settings of the group."""
         return self.host.config(self.key.group_id)
 
-    # Beginning
+    # Loading
 
     def load(self, state_epoch: int, start_offset: int, batches: Sequence[StateBatch]) -> Generator[None, None, None]:
-        """Take over the state that the share coordinator has, with the start offset that was decided.
+        """Load the share coordinator's state, with the start offset that was decided.
 
-        Offsets between batches were delivered and never written about: they are available, as if never delivered.
-        Yields where others may be served. Raises InvalidState.
+        Offsets between its batches were delivered, but their state was never written: they are available with a
+        delivery count of 0. Yield so that other requests are served.
+
+        Raises:
+            InvalidState: The batches overlap or are not sorted.
         """
         in_flight = self.in_flight = InFlight(start_offset)
         self.state_epoch = state_epoch
         behind, pace = start_offset, Pace()
         for batch in batches:
             if batch.first_offset < behind or batch.last_offset < batch.first_offset:
-                raise InvalidState(f"a batch from {batch.first_offset} to {batch.last_offset}, where {behind} is next")
+                raise InvalidState(
+                    f"batch {batch.first_offset}-{batch.last_offset} is invalid; expected one at {behind} or later"
+                )
             if batch.first_offset > behind:
                 in_flight.add(behind, batch.first_offset - 1, AVAILABLE, 0, None)
             in_flight.add(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count, None)
@@ -144,7 +143,7 @@ class SharePartition:
 
     @property
     def next_fetch_offset(self) -> int:
-        """Where the next fetch reads: the lowest offset that may be had again, or what comes behind all that was."""
+        """Offset of the next fetch: the lowest available one, or the one after all offsets acquired so far."""
         in_flight = self.in_flight
         if in_flight.is_empty or in_flight.start > in_flight.lasts[-1]:
             return in_flight.end
@@ -153,53 +152,55 @@ class SharePartition:
 
     @property
     def has_room(self) -> bool:
-        """Whether anything may be taken: again, or as there are fewer in flight than the group may have."""
+        """Whether records can be acquired: available ones, or new ones within the limit of locks."""
         in_flight = self.in_flight
         if self.next_fetch_offset != in_flight.end + 1:
             return True
         return in_flight.count < self.config.partition_max_record_locks
 
     def log_starts_at(self, offset: int) -> Generator[None, None, None]:
-        """Move the start to `offset`, where the log starts now: what lies before is not delivered any more.
+        """Move the start to the log start offset. Earlier records are not delivered any more.
 
-        Records that members hold stay acquired until they are acknowledged, which succeeds with any type, or until
-        their lock expires. Nothing is written. Yields where others may be served.
-        Source: Kafka's `SharePartition.updateCacheAndOffsets`.
+        Acquired records stay acquired until they are acknowledged, which succeeds with any type, or until their lock
+        expires. Nothing is written. Yield so that other requests are served. Source: Kafka's
+        `SharePartition.updateCacheAndOffsets`.
         """
         in_flight, pace = self.in_flight, Pace()
-        before = in_flight.start
-        if offset <= before:
+        old_start = in_flight.start
+        if offset <= old_start:
             return
-        for part in in_flight.slices(before, offset - 1, cut=True):
-            gone = []
+        for part in in_flight.slices(old_start, offset - 1, cut=True):
+            archived = []
             for index in part:
                 if in_flight.states[index] == AVAILABLE:
                     in_flight.change(index, ARCHIVED, in_flight.counts[index], in_flight.holders[index])
-                    if in_flight.holders[index] is None:  # else it is reported when that is written
-                        gone.append(index)
+                    if in_flight.holders[index] is None:  # otherwise it is reported after the pending write
+                        archived.append(index)
             in_flight.move_start(max(in_flight.start, min(offset, in_flight.lasts[part[-1]] + 1)))
-            if gone:
-                self.host.record_observer.settled(self.key, [fate_of(in_flight, index, None, None) for index in gone])
+            if archived:
+                self.host.record_observer.settled(
+                    self.key, [fate_of(in_flight, index, None, None) for index in archived]
+                )
             if pace.add(len(part)):
                 yield
         in_flight.move_start(max(in_flight.start, offset))
         in_flight.end = max(in_flight.end, offset)
         if any(IS_TERMINAL[in_flight.states[index]] for index in in_flight.ranges_between(offset, offset)):
             yield from self._pass_and_report(pace)
-        self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
+        self.host.record_observer.start_moved(self.key, old_start, self.in_flight.start)
 
     def passing(self, pace: Pace) -> Generator[None, None, bool]:
-        """Move the start behind what is done with. Return whether it moved. Yields where others may be served."""
+        """Move the start past terminal records. Return whether it moved. Yield so that other requests are served."""
         if self.host.record_observer is UNOBSERVED:
             return (yield from self.in_flight.passing(pace))
-        before = self.in_flight.start
+        old_start = self.in_flight.start
         moved = yield from self._pass_and_report(pace)
         if moved and self.progress is Progress.ACTIVE:
-            self.host.record_observer.start_moved(self.key, before, self.in_flight.start)
+            self.host.record_observer.start_moved(self.key, old_start, self.in_flight.start)
         return moved
 
     def _pass_and_report(self, pace: Pace) -> Generator[None, None, bool]:
-        """Move the start as `passing`, and report what members still hold below it: from then on no member holds it."""
+        """Move the start as `passing` does, and report ranges below it that a member still held."""
         in_flight = self.in_flight
         is_observed = self.host.record_observer is not UNOBSERVED
         held = list(self._held(in_flight.start)) if is_observed else []
@@ -213,13 +214,13 @@ class SharePartition:
     # Locks
 
     def locks_until(self, now_ms: int) -> int:
-        """When the lock expires of what a member takes now: the group's records are held for so long from now on."""
+        """Return when the lock of a record expires that is acquired now."""
         return now_ms + self.config.record_lock_duration_ms
 
     def keep_until(self, until_ms: int) -> None:
-        """Check locks when those that end at `until_ms` expire.
+        """Schedule a check of the locks at `until_ms`.
 
-        The timer may ring at a moment whose records were released before; then it finds the next one.
+        The check may run after the records were released; then it schedules the next one.
         """
         if self._is_expiring:
             self._expires_next_ms = min(self._expires_next_ms, until_ms)
@@ -228,7 +229,7 @@ class SharePartition:
 
     @property
     def rings_at_ms(self) -> int:
-        """When it looks for locks that have expired; NOT_LOCKED if no member holds anything."""
+        """Time of the next check of the locks, or NOT_LOCKED if no lock exists."""
         return NOT_LOCKED if self._timer is None else self._timer.deadline_ms
 
     def _set_timer(self, deadline_ms: int) -> None:
@@ -240,8 +241,8 @@ class SharePartition:
             self.host.purgatory.wait(self._timer)
 
     def release_expired(self, now_ms: int) -> None:
-        """Release records whose locks have expired, and set the timer for the lock that expires next."""
-        from kohort.coordinator.share_partitions.locks import expiring  # which knows what becomes of records
+        """Release records whose locks have expired, and schedule the next check."""
+        from kohort.coordinator.share_partitions.locks import expiring  # avoids an import cycle
 
         def on_released(next_ms: int, now_ms: int) -> None:
             self._is_expiring = False
@@ -254,14 +255,14 @@ class SharePartition:
     # Ending
 
     def end(self, progress: Progress) -> None:
-        """It does not count any more, and nothing will happen to it. Nobody holds its records."""
+        """Mark the share partition as unused. No member holds its records any more."""
         if self.progress is Progress.ACTIVE and self.host.record_observer is not UNOBSERVED:
             self.host.record_observer.settled(self.key, list(self._held(self.in_flight.end + 1)), STATE_FORGOTTEN)
         self.progress = progress
         self._set_timer(NOT_LOCKED)
 
     def _held(self, below: int) -> Iterator[Fate]:
-        """Return what members hold below an offset, but for what is being written."""
+        """Yield the acquired ranges below an offset, without those that are being written."""
         in_flight = self.in_flight
         for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)]):
             if isinstance(holder, str):
@@ -269,7 +270,7 @@ class SharePartition:
 
 
 class _LockTimer(DelayedOperation):
-    """The moment at which the first lock of a share partition expires."""
+    """Expiry of the first lock of a share partition."""
 
     __slots__ = ("_partition",)
 

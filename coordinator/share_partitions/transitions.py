@@ -1,6 +1,7 @@
-"""What becomes of records counts once it is written down. Until then nobody else can have them, and it may fail.
+"""Transition of records from acquired to another state, which takes effect after a write that may fail.
 
-Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`; share-groups §10, §12.
+Until then no member can acquire the records. Source: Kafka's `SharePartition.rollbackOrProcessStateUpdates`;
+share-groups §10, §12.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -10,9 +11,9 @@ from typing import Final
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.in_flight import InFlight, Pending
 from kohort.coordinator.share_partitions.record_observer import (
+    ACKNOWLEDGED_BY_MEMBER,
     BELOW_START,
     EXPIRED,
-    SAID,
     STATE_FORGOTTEN,
     UNOBSERVED,
     Fate,
@@ -35,7 +36,7 @@ from kohort.purgatory import work_in_turns
 
 _NONE: Final = ErrorCode.none
 
-HEARD: Final = {
+CLIENT_ERRORS: Final = {
     ErrorCode.none: ErrorCode.none,
     ErrorCode.not_coordinator: ErrorCode.coordinator_not_available,
     ErrorCode.coordinator_not_available: ErrorCode.coordinator_not_available,
@@ -44,50 +45,41 @@ HEARD: Final = {
     ErrorCode.unknown_topic_or_partition: ErrorCode.unknown_topic_or_partition,
     ErrorCode.fenced_leader_epoch: ErrorCode.not_leader_or_follower,
     ErrorCode.fenced_state_epoch: ErrorCode.not_leader_or_follower,
-}
-"""What a client hears when the share coordinator says this; UNKNOWN_SERVER_ERROR for all else."""
+}  # error sent to clients by error of the share coordinator; UNKNOWN_SERVER_ERROR for others
 
 FENCING: Final = frozenset(
     {ErrorCode.not_leader_or_follower, ErrorCode.group_id_not_found, ErrorCode.unknown_topic_or_partition}
-)
-"""What a client hears when what is known of a share partition does not count any more."""
+)  # errors sent to clients that make the leader load the state again
 
-MAX_BATCHES: Final = 60_000
-"""More state batches of one write than fit into a record of `__share_group_state` are not collected."""
+MAX_BATCHES: Final = 60_000  # more state batches do not fit into one record of `__share_group_state`
 
+# callback for NONE or the error sent to the client, its message, and the time
 OnDone = Callable[[ErrorCode, str | None, int], None]
-"""Gets NONE or the error as a client hears it, its message, and the time."""
 
 
-def heard(error: ErrorCode) -> ErrorCode:
-    """What a client hears of an outcome."""
-    return HEARD.get(error, ErrorCode.unknown_server_error)
+def client_error(error: ErrorCode) -> ErrorCode:
+    return CLIENT_ERRORS.get(error, ErrorCode.unknown_server_error)
 
 
 class Transition:
-    """Records on their way from being held to what becomes of them: those of one member and one request."""
+    """Pending transition of the records of one member by one request."""
 
     __slots__ = ("_cause", "_fates", "_first_offset", "_last_offset", "_partition", "_pending", "began")
 
-    def __init__(self, partition: SharePartition, member_id: str, cause: str = SAID) -> None:
-        """`cause`: why the member does not hold them any more."""
+    def __init__(self, partition: SharePartition, member_id: str, cause: str = ACKNOWLEDGED_BY_MEMBER) -> None:
         self._partition = partition
         self._cause = cause
         self._fates: list[Fate] | None = None if partition.host.record_observer is UNOBSERVED else []
         self._pending = Pending(member_id)
         self._first_offset = self._last_offset = -1
         self.began = False
-        """Whether anything is on its way."""
 
     def begin(self, index: int, kind: int) -> None:
-        """A range that a member holds will be what such an acknowledgement makes of it.
-
-        One that would be released, and was delivered as often as allowed, is archived.
-        """
+        """Apply an acknowledgement type to a range. A range at the delivery limit is archived instead of released."""
         in_flight = self._partition.in_flight
         pending = self._pending
-        assert in_flight.holders[index] == pending.member_id, "it has been checked"
-        state, until_ms = after(self._partition, index, STATE_AFTER[kind]), in_flight.locked_until[index]
+        assert in_flight.holders[index] == pending.member_id, "the caller has checked the holder"
+        state, until_ms = resulting_state(self._partition, index, STATE_AFTER[kind]), in_flight.locked_until[index]
         in_flight.change(index, state, in_flight.counts[index], pending, until_ms)
         if self._fates is not None:
             self._fates.append(fate_of(in_flight, index, pending.member_id, *FATE_AFTER[kind]))
@@ -97,7 +89,7 @@ class Transition:
         self.began = True
 
     def write(self, on_done: OnDone, now_ms: int) -> None:
-        """Write it. Afterwards it counts, or everything is as it was before."""
+        """Write the states. Then apply them, or roll back if the write failed."""
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
 
     def _collect_states(self) -> Generator[None, None, list[StateBatch]]:
@@ -115,8 +107,8 @@ class Transition:
 
     def _write(self, on_done: OnDone, batches: list[StateBatch], now_ms: int) -> None:
         def written(outcome: StateOutcome, now_ms: int) -> None:
-            steps = self._committing() if outcome.error_code is _NONE else self.taking_back(now_ms)
-            on_settled = partial(self._finish, on_done, heard(outcome.error_code), outcome.error_message)
+            steps = self._committing() if outcome.error_code is _NONE else self.rolling_back(now_ms)
+            on_settled = partial(self._finish, on_done, client_error(outcome.error_code), outcome.error_message)
             work_in_turns(self._partition.host.purgatory, steps, on_settled, now_ms)
 
         if len(batches) > MAX_BATCHES:
@@ -125,7 +117,11 @@ class Transition:
             write_down(self._partition, batches, written, now_ms)
 
     def _finish(self, on_done: OnDone, error: ErrorCode, message: str | None, changed: bool, now_ms: int) -> None:
-        """Report the outcome. `changed`: whether fetches have something to look for."""
+        """Report the outcome.
+
+        Args:
+            changed: Whether parked fetches can be retried.
+        """
         partition = self._partition
         if error in FENCING:
             partition.host.fenced(partition, now_ms)
@@ -134,25 +130,25 @@ class Transition:
             partition.host.changed(partition, now_ms)
 
     def _committing(self) -> Generator[None, None, bool]:
-        """Make it count. Return whether fetches have something to look for."""
+        """Apply the states. Return whether parked fetches can be retried."""
         partition = self._partition
         in_flight, pace = partition.in_flight, Pace()
-        freed = False
-        if self._fates:  # reported first: what is committed may be passed or acquired before the next slice
+        is_available = False
+        if self._fates:  # reported first: committed records may be passed or acquired before the next slice
             partition.host.record_observer.settled(partition.key, self._settled(self._fates), self._cause)
         for part in self._slices():
             for index in part:
                 if in_flight.holders[index] is self._pending:
                     state = in_flight.states[index]
                     in_flight.change(index, state, in_flight.counts[index], None)
-                    freed = freed or state == AVAILABLE
+                    is_available = is_available or state == AVAILABLE
             in_flight.join(part.start, part.stop)
             if pace.add(len(part)):
                 yield
-        return (yield from partition.passing(pace)) or freed
+        return (yield from partition.passing(pace)) or is_available
 
     def _settled(self, fates: Iterable[Fate]) -> Iterator[Fate]:
-        """What was begun. The log may begin later than then: what would be released before its start is archived."""
+        """Yield the fates. The start may have moved since: records below it are archived instead of released."""
         start = self._partition.in_flight.start
         for fate in fates:
             if fate.fate != RELEASED or fate.first_offset >= start:
@@ -162,11 +158,11 @@ class Transition:
             if fate.last_offset >= start:
                 yield fate._replace(first_offset=start)
 
-    def taking_back(self, now_ms: int) -> Generator[None, None, bool]:
-        """Restore what was: the member holds what it held, unless its time is up by now. Return as `_committing`."""
+    def rolling_back(self, now_ms: int) -> Generator[None, None, bool]:
+        """Give the records back to the member, unless their locks have expired. Return the same as `_committing`."""
         partition = self._partition
         in_flight, pace = partition.in_flight, Pace()
-        freed = False
+        is_available = False
         for part in self._slices():
             fates: list[Fate] = []
             for index in part:
@@ -177,32 +173,31 @@ class Transition:
                     in_flight.change(index, ACQUIRED, count, self._pending.member_id, until_ms)
                     partition.keep_until(until_ms)
                 else:
-                    in_flight.change(index, after(partition, index, AVAILABLE), count, None)
-                    freed = True
+                    in_flight.change(index, resulting_state(partition, index, AVAILABLE), count, None)
+                    is_available = True
                 if self._fates is not None:
-                    fates += self._taken_back(index, expired=until_ms <= now_ms)
+                    fates += self._rolled_back(index, expired=until_ms <= now_ms)
             if fates:
                 partition.host.record_observer.settled(partition.key, fates, STATE_FORGOTTEN)
             in_flight.join(part.start, part.stop)
             if pace.add(len(part)):
                 yield
-        return (yield from partition.passing(pace)) or freed
+        return (yield from partition.passing(pace)) or is_available
 
-    def _taken_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
-        """What has become of a range meanwhile that the member held and does not any more. `expired`: its lock has."""
+    def _rolled_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
+        """Yield the fate of a range that the member does not get back."""
         in_flight = self._partition.in_flight
         if in_flight.states[index] != ACQUIRED:
             yield fate_of(in_flight, index, self._pending.member_id, EXPIRED if expired else None)
-        elif is_over(self._partition):
+        elif has_ended(self._partition):
             yield fate_of(in_flight, index, self._pending.member_id, RELEASED)
 
     def _slices(self) -> Iterable[range]:
-        """Return slices of the ranges among which those are that are on their way."""
         return self._partition.in_flight.slices(self._first_offset, self._last_offset) if self.began else ()
 
 
-def after(partition: SharePartition, index: int, state: int) -> int:
-    """The state that a range gets: records below the start, or delivered as often as allowed, are not available."""
+def resulting_state(partition: SharePartition, index: int, state: int) -> int:
+    """Return `state`, or ARCHIVED instead of AVAILABLE for records below the start or at the delivery limit."""
     in_flight = partition.in_flight
     if state != AVAILABLE:
         return state
@@ -212,7 +207,7 @@ def after(partition: SharePartition, index: int, state: int) -> int:
 
 
 def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:
-    """Add what is to be written of a range to batches that lie before it; neighbours that are alike become one."""
+    """Append the state of a range to the batches, or extend the last one if it is the same."""
     first, last = in_flight.firsts[index], in_flight.lasts[index]
     fate = in_flight.states[index], in_flight.counts[index]
     if batches and batches[-1].last_offset + 1 == first and batches[-1][2:] == fate:
@@ -223,15 +218,14 @@ def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> Non
 def write_down(
     partition: SharePartition,
     batches: Sequence[StateBatch],
-    then: Callable[[StateOutcome, int], None],
+    on_outcome: Callable[[StateOutcome, int], None],
     now_ms: int,
 ) -> None:
-    """Write the state of some records, with where the share partition begins now."""
+    """Write the states of records and the start offset."""
     in_flight = partition.in_flight
     write = StateWrite(partition.state_epoch, partition.leader_epoch, in_flight.start, in_flight.complete, batches)
-    partition.host.write(partition.key, write, then, now_ms)
+    partition.host.write(partition.key, write, on_outcome, now_ms)
 
 
-def is_over(partition: SharePartition) -> bool:
-    """Whether nothing happens to it any more."""
+def has_ended(partition: SharePartition) -> bool:
     return partition.progress is not Progress.ACTIVE

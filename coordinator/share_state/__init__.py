@@ -1,1 +1,1 @@
-"""The share coordinator: what share groups have made of their records, kept in `__share_group_state` (KIP-932)."""
+"""Share coordinator: states of share partitions, stored in `__share_group_state` (KIP-932)."""

@@ -1,7 +1,7 @@
-"""The share coordinator of one node: the states of share partitions, and what it asks of the shell.
+"""Share coordinator of one node: the states of share partitions, and the effects that the shell must perform.
 
-What changes is written to `__share_group_state` first, and counts once it is written. One write of a share partition is
-under way at a time; who asks meanwhile waits for it. Source: Kafka's `ShareCoordinatorShard`.
+A change is written to `__share_group_state` first and applied after the write. A share partition has one pending write
+at a time; other operations on it are queued. Source: Kafka's `ShareCoordinatorShard`.
 """
 
 from collections import deque
@@ -24,24 +24,22 @@ _NONE: Final = ErrorCode.none
 
 UPDATES_PER_SNAPSHOT: Final = 500
 
-MadeT = TypeVar("MadeT")
+ContextT = TypeVar("ContextT")
 
-HasPartition = Callable[[UUID, int], bool]
-"""Whether there is such a topic with such a partition."""
+HasPartition = Callable[[UUID, int], bool]  # function that returns whether a topic id and partition number exist
 
-Operation = Callable[[int], None]
-"""What is done for one share partition; it gets the time."""
+Operation = Callable[[int], None]  # operation on one share partition, given the time
 
 
 class StateShard(NamedTuple):
-    """A partition of `__share_group_state` that this node leads, and the states that are kept there."""
+    """Partition of `__share_group_state` that this node leads, and its states."""
 
     progress: Shard
     states: dict[SharePartitionKey, ShareState]
 
 
 class ShareCoordinator(CoordinatorContext):
-    """All share partitions whose state one node keeps."""
+    """Share partitions whose state one node keeps."""
 
     def __init__(
         self,
@@ -53,20 +51,23 @@ class ShareCoordinator(CoordinatorContext):
         epoch_ms: int = 0,
         effects: list[Effect] | None = None,
     ) -> None:
-        """`updates_per_snapshot`: after this many the next write is a snapshot; for others see `CoordinatorContext`."""
+        """Create a coordinator without shards.
+
+        Args:
+            updates_per_snapshot: After this number of updates the next write is a snapshot.
+        """
         super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
         self.has_partition = has_partition
         self.updates_per_snapshot = updates_per_snapshot
         self.shards: dict[int, StateShard] = {}
-        self._waiting: dict[SharePartitionKey, deque[Operation]] = {}
-        """What is to be done next for share partitions that are being written."""
+        # queued operations of share partitions with a pending write
+        self._queues: dict[SharePartitionKey, deque[Operation]] = {}
 
     def partition_of(self, key: SharePartitionKey) -> int:
-        """The partition of `__share_group_state` that a share partition's state lives in."""
         return partition_for(key.text, self.partitions)
 
     def states_of(self, key: SharePartitionKey) -> dict[SharePartitionKey, ShareState] | ErrorCode:
-        """The states among which that of `key` is kept; NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS: ask again."""
+        """Return the states that include that of `key`, or NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         shard = self.shards.get(self.partition_of(key))
         if shard is None:
             return ErrorCode.not_coordinator
@@ -75,46 +76,46 @@ class ShareCoordinator(CoordinatorContext):
         return shard.states
 
     def writes_to(self, partition: int) -> bool:
-        """Whether a write to that partition of the topic is under way."""
-        return any(where == partition for where, _ in self._awaited.values())
+        """Return whether a write to this partition of the topic is pending."""
+        return any(pending_partition == partition for pending_partition, _ in self._awaited.values())
 
     def in_turn(self, key: SharePartitionKey, operation: Operation, now_ms: int) -> None:
-        """Does something for a share partition when no write of it is under way."""
-        waiting = self._waiting.get(key)
-        if waiting is None:
+        """Run an operation on a share partition as soon as it has no pending write."""
+        queue = self._queues.get(key)
+        if queue is None:
             operation(now_ms)
         else:
-            waiting.append(operation)
+            queue.append(operation)
 
-    def _go_on(self, key: SharePartitionKey, waiting: deque[Operation], now_ms: int) -> None:
-        """Does what has waited for a write; behind the next one that writes, the others wait again."""
+    def _resume(self, key: SharePartitionKey, queue: deque[Operation], now_ms: int) -> None:
+        """Run the queued operations. If one starts another write, the later ones are queued behind it."""
         try:
-            while waiting:
-                self.in_turn(key, waiting.popleft(), now_ms)
+            while queue:
+                self.in_turn(key, queue.popleft(), now_ms)
         finally:
-            if waiting:  # one has failed, which is nothing to the others
-                self._go_on(key, waiting, now_ms)
+            if queue:  # an operation has failed; run the later ones nevertheless
+                self._resume(key, queue, now_ms)
 
     def append(
         self,
         key: SharePartitionKey,
         kind: int,
-        steps: Generator[None, None, tuple[bytes | None, MadeT]],
-        on_written: Callable[[MadeT, ErrorCode, int], None],
+        steps: Generator[None, None, tuple[bytes | None, ContextT]],
+        on_written: Callable[[ContextT, ErrorCode, int], None],
         now_ms: int,
     ) -> None:
-        """Write a record of a share partition whose turn it is. Other operations on it wait until that is done.
+        """Write a record of a share partition without pending write. Other operations on it wait for that.
 
         Args:
-            steps: Return the record's value, None for a tombstone, and what `on_written` gets with the outcome. They
-                may take several turns.
+            steps: Return the record's value (None for a tombstone) and the context for `on_written`, perhaps after
+                several turns.
         """
-        waiting = self._waiting[key] = deque()
+        queue = self._queues[key] = deque()
 
-        def on_value(record: tuple[bytes | None, MadeT], now_ms: int) -> None:
+        def on_value(record: tuple[bytes | None, ContextT], now_ms: int) -> None:
             value, context = record
             states = self.states_of(key)
-            if isinstance(states, ErrorCode):  # another node coordinates the share partition by now
+            if isinstance(states, ErrorCode):  # another node coordinates the share partition now
                 written(context, states, now_ms)
                 return
             partition = self.partition_of(key)
@@ -122,17 +123,17 @@ class ShareCoordinator(CoordinatorContext):
             token = self.await_write(partition, partial(written, context))
             self.effects.append(Append(token, partition, records, self.wall_ms(now_ms), SHARE_STATE_TOPIC))
 
-        def written(context: MadeT, error: ErrorCode, now_ms: int) -> None:
-            del self._waiting[key]
+        def written(context: ContextT, error: ErrorCode, now_ms: int) -> None:
+            del self._queues[key]
             try:
                 on_written(context, error, now_ms)
             finally:
-                self._go_on(key, waiting, now_ms)
+                self._resume(key, queue, now_ms)
 
         work_in_turns(self.purgatory, steps, on_value, now_ms)
 
     def forget(self, key: SharePartitionKey, on_written: OnWritten, now_ms: int) -> None:
-        """Write a tombstone for a share partition whose turn it is."""
+        """Write a tombstone for a share partition without pending write."""
 
         def tombstone() -> Generator[None, None, tuple[None, None]]:
             yield from ()
@@ -147,12 +148,12 @@ class ShareCoordinator(CoordinatorContext):
         self.append(key, SNAPSHOT, tombstone(), written, now_ms)
 
     def active_states(self) -> Iterator[tuple[int, dict[SharePartitionKey, ShareState]]]:
-        """The states that are served, by partition."""
+        """Return the loaded states by partition."""
         for partition, shard in list(self.shards.items()):
             if shard.progress is Shard.ACTIVE:
                 yield partition, shard.states
 
     def unload(self, partition: int, now_ms: int) -> None:
-        """Forgets a partition's states, which another node keeps now. Who waits for a write hears NOT_COORDINATOR."""
+        """Drop the states of a partition that another node leads now. Pending writes fail with NOT_COORDINATOR."""
         self.shards.pop(partition, None)
         self.abandon_appends(partition, now_ms)

@@ -1,19 +1,18 @@
-"""The name under which the state of a share partition is kept: a group, a topic's id, a partition."""
+"""Key of a share partition: group, topic id and partition."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final, NamedTuple
 from uuid import UUID
 
-TopicIdPartition = tuple[UUID, int]
-"""A topic's id, and the index of one of its partitions."""
+TopicIdPartition = tuple[UUID, int]  # topic id and partition number
 
 _INT_MAX: Final = 2**31 - 1
 _WRITTEN: Final = re.compile(r"(.+):([A-Za-z0-9_-]{22}):(\d{1,10})", re.DOTALL)
 
 
 class SharePartitionKey(NamedTuple):
-    """A partition as one group sees it."""
+    """Partition of one share group."""
 
     group_id: str
     topic_id: UUID
@@ -21,18 +20,18 @@ class SharePartitionKey(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What clients ask for a coordinator with, and what is hashed: `group:topicId:partition`, the id in base64."""
+        """Coordinator key, which is also hashed: `group:topicId:partition` with the id in base64."""
         return f"{self.group_id}:{in_base64(self.topic_id)}:{self.partition}"
 
 
 def in_base64(topic_id: UUID) -> str:
-    """A topic's id in 22 characters, as Kafka writes it (`Uuid.toString`)."""
+    """Return a topic id in 22 characters, as Kafka's `Uuid.toString`."""
     return urlsafe_b64encode(topic_id.bytes)[:22].decode()
 
 
 def read_key(text: str) -> SharePartitionKey | None:
-    """The key that `text` means; None: it is none. Source: Kafka's `SharePartitionKey.validate`."""
-    found = _WRITTEN.fullmatch(text)
-    if found is None or int(found[3]) > _INT_MAX:
+    """Parse a coordinator key. Return None if it is invalid. Source: Kafka's `SharePartitionKey.validate`."""
+    match = _WRITTEN.fullmatch(text)
+    if match is None or int(match[3]) > _INT_MAX:
         return None
-    return SharePartitionKey(found[1], UUID(bytes=urlsafe_b64decode(found[2] + "==")), int(found[3]))
+    return SharePartitionKey(match[1], UUID(bytes=urlsafe_b64decode(match[2] + "==")), int(match[3]))

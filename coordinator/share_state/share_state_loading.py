@@ -1,4 +1,4 @@
-"""Becoming the coordinator of the share partitions whose state a partition of `__share_group_state` keeps."""
+"""Loading of the states in a partition of `__share_group_state`."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -15,7 +15,7 @@ from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
 
 
 class ShareStateLoading:
-    """The replay of one partition. Until it is finished, who asks hears that it is loading."""
+    """Replay of one partition. Until it finishes, requests fail with COORDINATOR_LOAD_IN_PROGRESS."""
 
     what: ClassVar[str] = "share partitions"
 
@@ -23,14 +23,15 @@ class ShareStateLoading:
         self._coordinator = coordinator
         self._partition = partition
         self._states: dict[SharePartitionKey, ShareState] = {}
-        self.records = 0
-        """How many have been applied, for whoever reports the load."""
+        self.records = 0  # applied so far
         coordinator.shards[partition] = StateShard(Shard.LOADING, {})
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> Iterator[None] | None:
-        """Take over the records of a batch, or what fits into one slice: then the rest is returned as steps.
+        """Apply the records of a batch, or those that fit into one slice, and return steps for the remaining ones.
 
-        Raises UnreadableRecord, DecodeError, as the steps do.
+        Raises:
+            UnreadableRecord: The key or value of a record is invalid. The steps raise it, too.
+            DecodeError: The batch is invalid. The steps raise it, too.
         """
         if batch.attributes & CONTROL:
             return None
@@ -41,14 +42,14 @@ class ShareStateLoading:
         pace = Pace()
         for key, value in keys_and_values(data, batch):
             if key is None:
-                raise UnreadableRecord("a record without a key")
+                raise UnreadableRecord("record without key")
             self.records += 1
-            named = read_state_key(key)
-            if named is not None:
-                yield from self._apply(*named, value, batch.base_offset, pace)
+            kind_and_key = read_state_key(key)
+            if kind_and_key is not None:
+                yield from self._apply(*kind_and_key, value, batch.base_offset, pace)
 
     def _apply(self, kind: int, key: SharePartitionKey, value: bytes | None, offset: int, pace: Pace) -> Iterator[None]:
-        """Apply a record of the batch that begins at `offset`. A snapshot replaces everything before it."""
+        """Apply a record of a batch with base offset `offset`. A snapshot replaces everything before it."""
         if value is None:
             self._states.pop(key, None)
         elif kind == SNAPSHOT:
@@ -58,23 +59,21 @@ class ShareStateLoading:
             self._states[key] = state
         else:
             update = yield from read_update(value, pace)
-            state = self._states.setdefault(key, _nothing(offset))
+            state = self._states.setdefault(key, _state_without_snapshot(offset))
             state.apply(update, (yield from state.merging(update, pace)))
 
     def prepare(self, now_ms: int) -> bool:
-        """Nothing: states are ready as they are read."""
+        """Return False: no preparation is necessary."""
         return False
 
     def finish(self, now_ms: int) -> int:
-        """The states are served from now on. Returns how many there are."""
+        """Start to serve the states. Return their number."""
         self._coordinator.shards[self._partition] = StateShard(Shard.ACTIVE, self._states)
         return len(self._states)
 
     def fail(self) -> None:
-        """The records cannot be read, or somebody else leads: this node does not keep the partition's states."""
         self._coordinator.shards.pop(self._partition, None)
 
 
-def _nothing(offset: int) -> ShareState:
-    """What an update is about that comes without a snapshot."""
+def _state_without_snapshot(offset: int) -> ShareState:
     return ShareState(0, NO_EPOCH, NO_EPOCH, UNKNOWN_OFFSET, snapshot_offset=offset)

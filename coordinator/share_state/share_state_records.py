@@ -1,4 +1,4 @@
-"""Keys and values of `__share_group_state`, as Kafka writes them (`ShareSnapshotKey`, `ShareUpdateValue` and so on)."""
+"""Keys and values of `__share_group_state`, in Kafka's format (`ShareSnapshotKey`, `ShareUpdateValue` and so on)."""
 
 import struct
 from collections.abc import Generator, Sequence
@@ -11,8 +11,7 @@ from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.protocol.wire import INT, compact_length, string, tag, unsigned_varint
 
-SNAPSHOT, UPDATE = 0, 1
-"""The types of records: the versions of their keys."""
+SNAPSHOT, UPDATE = 0, 1  # record types, which are the versions of their keys
 
 VALUE_VERSION: Final = 0
 
@@ -20,17 +19,15 @@ _KIND: Final = struct.Struct(">h").pack
 _SNAPSHOT: Final = struct.Struct(">hiiiqqq").pack
 _UPDATE: Final = struct.Struct(">hiiq").pack
 _BATCH: Final = struct.Struct(">qqbhB").pack
-_DELIVERY_COMPLETE_COUNT: Final = 0
-"""A tag."""
+_DELIVERY_COMPLETE_COUNT: Final = 0  # tag
 
 
 def state_key(kind: int, key: SharePartitionKey) -> bytes:
-    """The key of a snapshot or an update."""
     return _KIND(kind) + string(key.group_id) + key.topic_id.bytes + INT.pack(key.partition)
 
 
 def snapshot_value(state: ShareState, pace: Pace) -> Generator[None, None, bytes]:
-    """Return everything that is known of a share partition. Yields where others may be served."""
+    """Return the value of a snapshot record. Yield so that other requests are served."""
     head = _SNAPSHOT(
         VALUE_VERSION,
         state.snapshot_epoch,
@@ -44,7 +41,7 @@ def snapshot_value(state: ShareState, pace: Pace) -> Generator[None, None, bytes
 
 
 def update_value(update: StateUpdate, pace: Pace) -> Generator[None, None, bytes]:
-    """Return what has changed since. Yields where others may be served."""
+    """Return the value of an update record. Yield so that other requests are served."""
     head = _UPDATE(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, update.start_offset)
     return head + (yield from _batches(update.batches, pace)) + _tags(update.delivery_complete_count)
 
@@ -53,7 +50,7 @@ def _batches(batches: Sequence[StateBatch], pace: Pace) -> Generator[None, None,
     pieces = [compact_length(len(batches))]
     for at in range(0, len(batches), ELEMENTS_AT_ONCE):
         part = batches[at : at + ELEMENTS_AT_ONCE]
-        pieces += [_BATCH(*each, 0) for each in part]
+        pieces += [_BATCH(*batch, 0) for batch in part]
         if pace.add(len(part)):
             yield
     return b"".join(pieces)
@@ -66,7 +63,11 @@ def _tags(delivery_complete_count: int) -> bytes:
 
 
 def read_state_key(key: bytes) -> tuple[int, SharePartitionKey] | None:
-    """The type, and whose state it is; None for a kind of key that is not known. Raises UnreadableRecord."""
+    """Return the record type and the share partition of a key, or None if its type is unknown.
+
+    Raises:
+        UnreadableRecord: The key is invalid.
+    """
     reader = RecordReader(key)
     kind = reader.int16()
     if kind not in (SNAPSHOT, UPDATE):
@@ -75,7 +76,11 @@ def read_state_key(key: bytes) -> tuple[int, SharePartitionKey] | None:
 
 
 def read_snapshot(value: bytes, pace: Pace) -> Generator[None, None, ShareState]:
-    """Read a snapshot. Yields where others may be served. Raises UnreadableRecord."""
+    """Parse a snapshot. Yield so that other requests are served.
+
+    Raises:
+        UnreadableRecord: The value is invalid.
+    """
     reader = _reader(value)
     epochs = reader.int32(), reader.int32(), reader.int32()
     start_offset, created_ms, written_ms = reader.int64(), reader.int64(), reader.int64()
@@ -84,7 +89,11 @@ def read_snapshot(value: bytes, pace: Pace) -> Generator[None, None, ShareState]
 
 
 def read_update(value: bytes, pace: Pace) -> Generator[None, None, StateUpdate]:
-    """Read an update. Yields where others may be served. Raises UnreadableRecord."""
+    """Parse an update. Yield so that other requests are served.
+
+    Raises:
+        UnreadableRecord: The value is invalid.
+    """
     reader = _reader(value)
     snapshot_epoch, leader_epoch, start_offset = reader.int32(), reader.int32(), reader.int64()
     batches = yield from _read_batches(reader, pace)
@@ -95,7 +104,7 @@ def _reader(value: bytes) -> RecordReader:
     reader = RecordReader(value)
     version = reader.int16()
     if version != VALUE_VERSION:
-        raise UnreadableRecord(f"a share state of version {version}; known is {VALUE_VERSION}")
+        raise UnreadableRecord(f"unsupported version {version} of a share state; expected {VALUE_VERSION}")
     return reader
 
 

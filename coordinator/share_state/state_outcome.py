@@ -1,4 +1,4 @@
-"""What comes of a request to a share coordinator, for one share partition."""
+"""Result of a request to a share coordinator for one share partition."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 class StateOutcome(NamedTuple):
-    """NONE, or the error and its message; and what was read, where something was."""
+    """NONE or an error with its message, and the state if it was read."""
 
     error_code: ErrorCode
     error_message: str | None = None
@@ -20,13 +20,12 @@ class StateOutcome(NamedTuple):
     batches: tuple[StateBatch, ...] = ()
 
 
-OnOutcome = Callable[[StateOutcome, int], None]
-"""What follows: it gets the outcome and the time."""
+OnOutcome = Callable[[StateOutcome, int], None]  # callback for the outcome and the time
 
-DONE: Final = StateOutcome(ErrorCode.none)
+SUCCESS: Final = StateOutcome(ErrorCode.none)
 
+# summary of a share partition without state
 NOT_INITIALIZED: Final = StateOutcome(ErrorCode.none, start_offset=UNKNOWN_OFFSET)
-"""The summary of a share partition of which nothing is known."""
 
 MESSAGES: Final = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
@@ -39,17 +38,15 @@ MESSAGES: Final = {
     ErrorCode.coordinator_load_in_progress: "The coordinator is loading and hence can't process requests.",
     ErrorCode.unknown_server_error: ("The server experienced an unexpected error when processing the request."),
     ErrorCode.cluster_authorization_failed: "Cluster authorization failed.",
-}
-"""What Kafka says beside the code."""
+}  # Kafka's messages
 
 
 def refused(error: ErrorCode, message: str | None = None) -> StateOutcome:
-    """An error, with Kafka's words for it unless there are better ones."""
+    """Return the outcome for an error, by default with Kafka's message."""
     return StateOutcome(error, message or MESSAGES.get(error))
 
 
 def read_outcome(state: ShareState) -> StateOutcome:
-    """All that is known of a share partition."""
     return StateOutcome(
         ErrorCode.none,
         None,

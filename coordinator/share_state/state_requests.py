@@ -1,7 +1,7 @@
-"""What share coordinators are asked: to initialize, read, write, sum up and delete the state of a share partition.
+"""Requests to share coordinators: initialize, read, write, summarize and delete the state of a share partition.
 
-Checks stand in Kafka's order (`ShareCoordinatorShard`; share-groups §15). Each answers by its callback,
-at once where nothing has to be written, and otherwise when that is written.
+Checks are in Kafka's order (`ShareCoordinatorShard`; share-groups §15). The callback of a request is called at once if
+nothing must be written, and otherwise after the write.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -15,9 +15,9 @@ from kohort.coordinator.share_state.share_state import NO_EPOCH, UNKNOWN_COUNT, 
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, update_value
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatch, combining
 from kohort.coordinator.share_state.state_outcome import (
-    DONE,
     MESSAGES,
     NOT_INITIALIZED,
+    SUCCESS,
     OnOutcome,
     StateOutcome,
     read_outcome,
@@ -36,22 +36,17 @@ _FENCED_LEADER: Final = refused(ErrorCode.fenced_leader_epoch)
 _FENCED_STATE: Final = refused(ErrorCode.fenced_state_epoch)
 
 
+# Larger states do not fit into a record of the default size, so only updates are written until there are fewer batches.
+# Kafka fails at every write then. It accepts records of more than 50,000 fates in one batch of the log.
 MAX_SNAPSHOT_BATCHES: Final = 50_000
-"""A state of more batches does not fit into a record of the default size: updates are written, until there are fewer.
-
-Kafka fails then, at every write. It takes records of more than 50,000 fates in one batch of the log.
-"""
 
 
 class StateWrite(NamedTuple):
-    """What a leader says of a share partition."""
+    """Write request of a leader for a share partition."""
 
-    state_epoch: int
-    """NO_EPOCH: whatever it is."""
-    leader_epoch: int
-    """NO_EPOCH: likewise."""
-    start_offset: int
-    """UNKNOWN_OFFSET: it stays."""
+    state_epoch: int  # NO_EPOCH: any
+    leader_epoch: int  # NO_EPOCH: any
+    start_offset: int  # UNKNOWN_OFFSET: unchanged
     delivery_complete_count: int
     batches: Iterable[StateBatch]
 
@@ -61,10 +56,10 @@ def initialize_state(
     key: SharePartitionKey,
     state_epoch: int,
     start_offset: int,
-    then: OnOutcome,
+    on_outcome: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Begins anew: whatever was known is forgotten. FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION."""
+    """Replace the state by a new one. Errors: FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION."""
 
     def check(state: ShareState | None) -> StateOutcome | None:
         if state is not None and state_epoch != NO_EPOCH and state_epoch < state.state_epoch:
@@ -76,17 +71,18 @@ def initialize_state(
         snapshot_epoch = 0 if state is None else state.snapshot_epoch + 1
         count = UNKNOWN_COUNT if start_offset == UNKNOWN_OFFSET else 0
         fresh = ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, [], wall_ms, wall_ms)
-        write_snapshot(coordinator, key, _as_is(fresh), partial(then, DONE), then, now_ms)
+        write_snapshot(coordinator, key, _as_is(fresh), partial(on_outcome, SUCCESS), on_outcome, now_ms)
 
-    _ask(coordinator, key, check, begin, then, now_ms)
+    _check_in_turn(coordinator, key, check, begin, on_outcome, now_ms)
 
 
 def read_state(
-    coordinator: ShareCoordinator, key: SharePartitionKey, leader_epoch: int, then: OnOutcome, now_ms: int
+    coordinator: ShareCoordinator, key: SharePartitionKey, leader_epoch: int, on_outcome: OnOutcome, now_ms: int
 ) -> None:
-    """Everything that is known, for a leader; a newer one is noted, and writes of those before it are refused.
+    """Read the state for a leader.
 
-    INVALID_REQUEST: not initialized. FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+    A newer leader epoch is stored first, so that writes of earlier leaders are fenced. Errors: INVALID_REQUEST if it is
+    not initialized, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
     """
 
     def check(state: ShareState | None) -> StateOutcome | None:
@@ -97,28 +93,31 @@ def read_state(
         return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
 
     def read(state: ShareState | None, now_ms: int) -> None:
-        assert state is not None, "it has been checked"
+        assert state is not None, "checked above"
         if leader_epoch == state.leader_epoch:
-            then(read_outcome(state), now_ms)
+            on_outcome(read_outcome(state), now_ms)
             return
-        noted = StateWrite(NO_EPOCH, leader_epoch, state.start_offset, state.delivery_complete_count, ())
-        _write(coordinator, key, state, noted, partial(_read_again, coordinator, key, then), then, now_ms)
+        epoch_write = StateWrite(NO_EPOCH, leader_epoch, state.start_offset, state.delivery_complete_count, ())
+        _write(
+            coordinator, key, state, epoch_write, partial(_read_again, coordinator, key, on_outcome), on_outcome, now_ms
+        )
 
-    _ask(coordinator, key, check, read, then, now_ms)
+    _check_in_turn(coordinator, key, check, read, on_outcome, now_ms)
 
 
-def _read_again(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
+def _read_again(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
     states = coordinator.states_of(key)
-    assert not isinstance(states, ErrorCode), "it was written just now"
-    then(read_outcome(states[key]), now_ms)
+    assert not isinstance(states, ErrorCode), "it has just been written"
+    on_outcome(read_outcome(states[key]), now_ms)
 
 
 def write_state(
-    coordinator: ShareCoordinator, key: SharePartitionKey, write: StateWrite, then: OnOutcome, now_ms: int
+    coordinator: ShareCoordinator, key: SharePartitionKey, write: StateWrite, on_outcome: OnOutcome, now_ms: int
 ) -> None:
-    """Notes what has become of records.
+    """Update the state.
 
-    INVALID_REQUEST: not initialized. FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+    Errors: INVALID_REQUEST if it is not initialized, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION.
     """
 
     def check(state: ShareState | None) -> StateOutcome | None:
@@ -131,33 +130,33 @@ def write_state(
         return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
 
     def note(state: ShareState | None, now_ms: int) -> None:
-        assert state is not None, "it has been checked"
-        _write(coordinator, key, state, write, partial(then, DONE), then, now_ms)
+        assert state is not None, "checked above"
+        _write(coordinator, key, state, write, partial(on_outcome, SUCCESS), on_outcome, now_ms)
 
-    _ask(coordinator, key, check, note, then, now_ms)
+    _check_in_turn(coordinator, key, check, note, on_outcome, now_ms)
 
 
-def delete_state(coordinator: ShareCoordinator, key: SharePartitionKey, then: OnOutcome, now_ms: int) -> None:
-    """Forgets everything; nothing is written where nothing is known. UNKNOWN_TOPIC_OR_PARTITION."""
+def delete_state(coordinator: ShareCoordinator, key: SharePartitionKey, on_outcome: OnOutcome, now_ms: int) -> None:
+    """Delete the state, if it exists. Error: UNKNOWN_TOPIC_OR_PARTITION."""
 
     def check(state: ShareState | None) -> StateOutcome | None:
         return None if coordinator.has_partition(key.topic_id, key.partition) else _UNKNOWN_PARTITION
 
     def delete(state: ShareState | None, now_ms: int) -> None:
         if state is None:
-            then(DONE, now_ms)
+            on_outcome(SUCCESS, now_ms)
             return
 
         def written(error: ErrorCode, now_ms: int) -> None:
-            then(DONE if error is _NONE else _not_written(error), now_ms)
+            on_outcome(SUCCESS if error is _NONE else _not_written(error), now_ms)
 
         coordinator.forget(key, written, now_ms)
 
-    _ask(coordinator, key, check, delete, then, now_ms)
+    _check_in_turn(coordinator, key, check, delete, on_outcome, now_ms)
 
 
 def summarize_state(coordinator: ShareCoordinator, key: SharePartitionKey) -> StateOutcome:
-    """Epochs, start and count of what was written last; nothing is known: no error. UNKNOWN_TOPIC_OR_PARTITION."""
+    """Return epochs, start offset and count, or NOT_INITIALIZED. Error: UNKNOWN_TOPIC_OR_PARTITION."""
     states = coordinator.states_of(key)
     if isinstance(states, ErrorCode):
         return refused(states)
@@ -169,27 +168,27 @@ def summarize_state(coordinator: ShareCoordinator, key: SharePartitionKey) -> St
     return NOT_INITIALIZED if state is None else read_outcome(state)._replace(batches=())
 
 
-def _ask(
+def _check_in_turn(
     coordinator: ShareCoordinator,
     key: SharePartitionKey,
     check: Callable[[ShareState | None], StateOutcome | None],
-    go_on: Callable[[ShareState | None, int], None],
-    then: OnOutcome,
+    proceed: Callable[[ShareState | None, int], None],
+    on_outcome: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Checks a request when it has its turn, and goes on unless it is refused."""
+    """Check a request when no write is pending, and call `proceed` unless it is rejected."""
 
     def operation(now_ms: int) -> None:
         states = coordinator.states_of(key)
         if isinstance(states, ErrorCode):
-            then(refused(states), now_ms)
+            on_outcome(refused(states), now_ms)
             return
         state = states.get(key)
         refusal = _NEGATIVE_PARTITION if key.partition < 0 else check(state)
         if refusal is not None:
-            then(refusal, now_ms)
+            on_outcome(refusal, now_ms)
         else:
-            go_on(state, now_ms)
+            proceed(state, now_ms)
 
     coordinator.in_turn(key, operation, now_ms)
 
@@ -199,15 +198,18 @@ def _write(
     key: SharePartitionKey,
     state: ShareState,
     write: StateWrite,
-    done: Callable[[int], None],
-    then: OnOutcome,
+    on_success: Callable[[int], None],
+    on_outcome: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Write an update, or a snapshot if there have been enough updates. Calls `done`, or `then` with the error."""
+    """Write an update, or a snapshot if there have been enough updates.
+
+    Call `on_success`, or `on_outcome` with the error.
+    """
     leader_epoch = state.leader_epoch if write.leader_epoch == NO_EPOCH else write.leader_epoch
     if state.updates >= coordinator.updates_per_snapshot and len(state.batches) <= MAX_SNAPSHOT_BATCHES:
         snapshot = _refreshing(coordinator, state, write, leader_epoch, now_ms)
-        write_snapshot(coordinator, key, snapshot, done, then, now_ms)
+        write_snapshot(coordinator, key, snapshot, on_success, on_outcome, now_ms)
         return
 
     def update() -> Generator[None, None, tuple[bytes, tuple[StateUpdate, Merge]]]:
@@ -218,9 +220,9 @@ def _write(
     def written(change: tuple[StateUpdate, Merge], error: ErrorCode, now_ms: int) -> None:
         if error is _NONE:
             state.apply(*change)
-            done(now_ms)
+            on_success(now_ms)
         else:
-            then(_not_written(error), now_ms)
+            on_outcome(_not_written(error), now_ms)
 
     coordinator.append(key, UPDATE, update(), written, now_ms)
 
@@ -236,7 +238,7 @@ def _updating(
 def _refreshing(
     coordinator: ShareCoordinator, state: ShareState, write: StateWrite, leader_epoch: int, now_ms: int
 ) -> Generator[None, None, ShareState]:
-    """Make the snapshot that has what an update would say."""
+    """Return the snapshot that includes the update."""
     fresh = state.snapshot(coordinator.wall_ms(now_ms))
     if write.state_epoch != NO_EPOCH:
         fresh.state_epoch = write.state_epoch
@@ -254,11 +256,11 @@ def write_snapshot(
     coordinator: ShareCoordinator,
     key: SharePartitionKey,
     steps: Generator[None, None, ShareState],
-    done: Callable[[int], None],
-    then: OnOutcome,
+    on_success: Callable[[int], None],
+    on_outcome: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Write the whole state that `steps` return, in its turn. Calls `done`, or `then` with the error."""
+    """Write the state that `steps` return. Call `on_success`, or `on_outcome` with the error."""
 
     def make() -> Generator[None, None, tuple[bytes, ShareState]]:
         fresh = yield from steps
@@ -270,9 +272,9 @@ def write_snapshot(
             if coordinator.appended_offset is not None:
                 fresh.snapshot_offset = coordinator.appended_offset
             states[key] = fresh
-            done(now_ms)
+            on_success(now_ms)
         else:
-            then(_not_written(error), now_ms)
+            on_outcome(_not_written(error), now_ms)
 
     coordinator.append(key, SNAPSHOT, make(), written, now_ms)
 

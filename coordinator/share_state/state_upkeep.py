@@ -1,4 +1,4 @@
-"""What keeps `__share_group_state` short: snapshots of what nobody writes any more, and where its log may begin.
+"""Upkeep of `__share_group_state`: snapshots of share partitions without writes, and truncation of the log.
 
 Source: Kafka's `ShareCoordinatorShard.snapshotColdPartitions`, `ShareCoordinatorOffsetsManager`.
 """
@@ -15,14 +15,14 @@ from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.coordinator.share_state.state_requests import write_snapshot
 from kohort.protocol.errors import ErrorCode
 
-LOOKED_AT_ONCE: Final = 256
-"""After this many share partitions others may be served."""
+VISITED_AT_ONCE: Final = 256  # share partitions that are visited between two yields
 
 
 def redundant_before(coordinator: ShareCoordinator, partition: int, end_offset: int) -> int | None:
-    """The offset before which the partition's log says nothing that counts; None: it is not known just now.
+    """Return the offset below which the partition's log is redundant, or None if it is unknown at the moment.
 
-    `end_offset`: of the log. What is being written has no place in it yet.
+    Args:
+        end_offset: End offset of the log. The offset of a pending write is not known yet.
     """
     shard = coordinator.shards.get(partition)
     if shard is None or coordinator.writes_to(partition):
@@ -31,9 +31,10 @@ def redundant_before(coordinator: ShareCoordinator, partition: int, end_offset: 
 
 
 def snapshot_cold(coordinator: ShareCoordinator, cold_after_ms: int, now_ms: int) -> Iterator[None]:
-    """Writes anew what was last written whole `cold_after_ms` ago, so that the log can begin later. Yields for others.
+    """Write snapshots of states whose last one is older than `cold_after_ms`, so that the log can be truncated.
 
-    Where every snapshot is such a copy nothing has happened since, and it is left.
+    Yield so that other requests are served. A partition is skipped if every snapshot is such a copy: nothing has
+    changed since.
     """
     before_ms = coordinator.wall_ms(now_ms) - cold_after_ms
     for _, states in coordinator.active_states():
@@ -41,17 +42,17 @@ def snapshot_cold(coordinator: ShareCoordinator, cold_after_ms: int, now_ms: int
             continue
         for number, (key, state) in enumerate(list(states.items())):
             if state.written_ms <= before_ms:
-                _write_anew(coordinator, key, now_ms)
-            if not (number + 1) % LOOKED_AT_ONCE:
+                _rewrite(coordinator, key, now_ms)
+            if not (number + 1) % VISITED_AT_ONCE:
                 yield
 
 
-def _write_anew(coordinator: ShareCoordinator, key: SharePartitionKey, now_ms: int) -> None:
+def _rewrite(coordinator: ShareCoordinator, key: SharePartitionKey, now_ms: int) -> None:
     def operation(now_ms: int) -> None:
         states = coordinator.states_of(key)
         state = None if isinstance(states, ErrorCode) else states.get(key)
         if state is not None:
-            write_snapshot(coordinator, key, _copying(coordinator, state, now_ms), _done, _failed, now_ms)
+            write_snapshot(coordinator, key, _copying(coordinator, state, now_ms), _on_success, _on_failure, now_ms)
 
     coordinator.in_turn(key, operation, now_ms)
 
@@ -62,14 +63,14 @@ def _copying(coordinator: ShareCoordinator, state: ShareState, now_ms: int) -> G
 
 
 def topic_deleted_in_states(coordinator: ShareCoordinator, topic_id: UUID, now_ms: int) -> Iterator[None]:
-    """Forgets what is kept of a topic that is gone. Yields where others may be served."""
-    looked_at = 0
+    """Delete the states of a deleted topic. Yield so that other requests are served."""
+    visited = 0
     for _, states in coordinator.active_states():
         for key in list(states):
-            looked_at += 1
+            visited += 1
             if key.topic_id == topic_id:
                 _forget(coordinator, key, now_ms)
-            if not looked_at % LOOKED_AT_ONCE:
+            if not visited % VISITED_AT_ONCE:
                 yield
 
 
@@ -82,9 +83,9 @@ def _forget(coordinator: ShareCoordinator, key: SharePartitionKey, now_ms: int) 
     coordinator.in_turn(key, operation, now_ms)
 
 
-def _done(now_ms: int) -> None:
-    """The snapshot is written."""
+def _on_success(now_ms: int) -> None:
+    """Ignore the success."""
 
 
-def _failed(outcome: StateOutcome, now_ms: int) -> None:
-    """It could not be written: the next time."""
+def _on_failure(outcome: StateOutcome, now_ms: int) -> None:
+    """Ignore the failure: the next run tries again."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
 from kohort.coordinator.pace import Pace
-from kohort.coordinator.share_partitions.acquiring import Wanted, acquiring, needs_no_more
+from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring, needs_no_more
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
@@ -102,7 +102,7 @@ class ShareReading:
         self._max_bytes = min(request.max_bytes, cluster.settings.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._exactly = request.share_acquire_mode == RECORD_LIMIT
-        self._limits = Wanted(member_id, request.max_records, request.batch_size, self._exactly)
+        self._limits = AcquireRequest(member_id, request.max_records, request.batch_size, self._exactly)
         self._config = cluster.group_configs.share_config(group_id)
         self.partitions: list[ReadPartition] = []
         self.knows_all_topics = True  # whether all topic ids are known
@@ -208,8 +208,8 @@ class ShareReading:
         for part in self.partitions:
             if pace.add():
                 yield
-            if part.share_partition is not None and not part.is_new and part.share_partition.problem is not None:
-                part.error = part.share_partition.problem
+            if part.share_partition is not None and not part.is_new and part.share_partition.load_error is not None:
+                part.error = part.share_partition.load_error
 
     def _has_lost(self, part: ReadPartition) -> bool:
         """Return whether this node has lost the leadership of a partition."""
@@ -290,7 +290,7 @@ class ShareReading:
         offset: int,
         max_bytes: int,
         at_least_one: bool,
-        limits: Wanted,
+        limits: AcquireRequest,
         pace: Pace,
     ) -> Task[ReadBatches | None]:
         """Read the log. If it starts later, the start of the share partition is moved, and nothing is read."""
@@ -321,7 +321,7 @@ class ShareReading:
         share_partition: SharePartition,
         offset: int,
         read: ReadBatches,
-        limits: Wanted,
+        limits: AcquireRequest,
         now_ms: int,
     ) -> Task[int]:
         """Acquire records and return how many."""

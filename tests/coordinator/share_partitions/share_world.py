@@ -10,14 +10,14 @@ from kohort.coordinator.at_once import at_once
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledging, badly_formed
-from kohort.coordinator.share_partitions.acquiring import LogBatch, Wanted, acquiring
+from kohort.coordinator.share_partitions.acquiring import AcquireRequest, LogBatch, acquiring
 from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.record_observer import SESSION_CLOSED, UNOBSERVED, RecordObserver
 from kohort.coordinator.share_partitions.record_states import ACCEPT, ACQUIRED, GAP, NAMES, REJECT, RELEASE, RENEW
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import StateBatch, merge_into
-from kohort.coordinator.share_state.state_outcome import DONE, OnOutcome, refused
+from kohort.coordinator.share_state.state_outcome import SUCCESS, OnOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode as E
 from kohort.purgatory import Purgatory
@@ -78,7 +78,7 @@ class World:
         if error is E.none:
             merge_into(self.written, list(write.batches), write.start_offset)
             self.written_start, self.written_complete = write.start_offset, write.delivery_complete_count
-        then(DONE if error is E.none else refused(error), self.now_ms)
+        then(SUCCESS if error is E.none else refused(error), self.now_ms)
 
     def produces(self, size: int, gap: int = 0) -> None:
         """A batch of so many records, behind offsets that hold none."""
@@ -109,7 +109,7 @@ class World:
         if offset < self.log_start:
             at_once(partition.log_starts_at(self.log_start))
             return []
-        wanted = Wanted(member, most, batch_size, exactly)
+        wanted = AcquireRequest(member, most, batch_size, exactly)
         read = self.reads(offset, batches)
         acquired = at_once(acquiring(partition, wanted, offset, read, aborted, self.now_ms))
         return [tuple(each) for each in acquired]  # type: ignore[misc]

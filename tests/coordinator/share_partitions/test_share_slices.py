@@ -10,7 +10,7 @@ import pytest
 from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
 from kohort.coordinator.share_partitions import transitions
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledging
-from kohort.coordinator.share_partitions.acquiring import Wanted, acquiring
+from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring
 from kohort.coordinator.share_partitions.in_flight import InFlight
 from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.record_states import ACCEPT, RELEASE, RENEW
@@ -75,7 +75,7 @@ class Turns:
 
     def fetch(self, member: str = "ada") -> int:
         world = self.world
-        fetch, offset = Wanted(member, 10 * COUNT, 1), world.partition.next_fetch_offset
+        fetch, offset = AcquireRequest(member, 10 * COUNT, 1), world.partition.next_fetch_offset
         return len(self.play(acquiring(world.partition, fetch, offset, world.reads(offset), (), world.now_ms)))
 
 
@@ -144,7 +144,7 @@ def test_state_is_loaded_in_turns(turns: Turns) -> None:
 def test_nobody_else_acquires_between_turns(turns: Turns) -> None:
     turns.acknowledge(RELEASE, ACCEPT)
     world = turns.world
-    fetch = Wanted("ada", COUNT, 1)
+    fetch = AcquireRequest("ada", COUNT, 1)
     steps = acquiring(world.partition, fetch, 0, world.reads(0), (), world.now_ms)
     next(steps)
     assert world.partition.is_acquired_from
@@ -157,7 +157,7 @@ def test_nobody_else_acquires_between_turns(turns: Turns) -> None:
 def test_abandoned_acquisition_expires(turns: Turns) -> None:
     turns.acknowledge(RELEASE, ACCEPT)
     world = turns.world
-    steps = acquiring(world.partition, Wanted("ada", COUNT, 1), 0, world.reads(0), (), world.now_ms)
+    steps = acquiring(world.partition, AcquireRequest("ada", COUNT, 1), 0, world.reads(0), (), world.now_ms)
     for _ in range(4):
         next(steps)
     steps.close()

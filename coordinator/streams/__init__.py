@@ -1,1 +1,1 @@
-"""Streams groups (KIP-1071): the coordinator knows the topology of an application, and shares out its tasks."""
+"""Streams groups (KIP-1071): the coordinator keeps the topology of an application and assigns its tasks."""

@@ -1,4 +1,4 @@
-"""What a heartbeat must and must not say, in Kafka's order (streams-groups §3)."""
+"""Checks of StreamsGroupHeartbeat requests, in Kafka's order (streams-groups §3)."""
 
 from collections.abc import Mapping
 
@@ -33,19 +33,19 @@ STANDBY_ON_JOINING = _invalid("StandbyTasks must be empty when (re-)joining.")
 WARMUP_ON_JOINING = _invalid("WarmupTasks must be empty when (re-)joining.")
 NO_TOPOLOGY = _invalid("Topology must be non-null when (re-)joining.")
 TOPOLOGY_AFTER_JOINING = _invalid("Topology can only be provided when (re-)joining.")
-SOME_TASKS_UNSAID = _invalid("If one task-type is non-null, all must be non-null.")
+SOME_TASKS_MISSING = _invalid("If one task-type is non-null, all must be non-null.")
 UPDATED_TOPOLOGY = _invalid("Topology updates are not supported yet.")
+# error of Kafka for requests it does not expect: duplicate keys in a topology or in tags, an epoch below 0
 UNFORESEEN = Refusal(ErrorCode.unknown_server_error)
-"""What Kafka does not foresee: a topology or tags that make no map, an epoch below 0."""
 
 
 def check_request(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
-    """What can be judged without the group. Blank is empty."""
+    """Check what does not depend on the group. Blank strings count as empty."""
     return _check_features(request) or _check_ids(request) or _check_epoch_and_tasks(request)
 
 
 def _check_features(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
-    """What Kafka 4.3 does not do yet."""
+    """Reject features that Kafka 4.3 does not support yet."""
     if request.instance_id is not None:
         return STATIC
     if request.task_offsets is not None:
@@ -54,7 +54,9 @@ def _check_features(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
         return TASK_END_OFFSETS
     if request.warmup_tasks:
         return WARMUP_TASKS
-    if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
+    if request.topology is not None and any(
+        subtopology.source_topic_regex for subtopology in request.topology.subtopologies
+    ):
         return PATTERNS
     return None
 
@@ -79,8 +81,8 @@ def _check_epoch_and_tasks(request: StreamsGroupHeartbeatRequest) -> Refusal | N
         return INSTANCE_ID_NULL
     elif epoch < STATIC_LEAVING_EPOCH:
         return _invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
-    if len({each is None for each in _said_tasks(request)}) > 1:
-        return SOME_TASKS_UNSAID
+    if len({tasks is None for tasks in _tasks_by_role(request)}) > 1:
+        return SOME_TASKS_MISSING
     return TOPOLOGY_AFTER_JOINING if epoch and request.topology is not None else None
 
 
@@ -88,7 +90,7 @@ def _check_joining(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
     if request.rebalance_timeout_ms == -1:
         return NO_REBALANCE_TIMEOUT
     for tasks, refusal in zip(
-        _said_tasks(request), (ACTIVE_ON_JOINING, STANDBY_ON_JOINING, WARMUP_ON_JOINING), strict=True
+        _tasks_by_role(request), (ACTIVE_ON_JOINING, STANDBY_ON_JOINING, WARMUP_ON_JOINING), strict=True
     ):
         if tasks is None or tasks:
             return refusal
@@ -96,7 +98,7 @@ def _check_joining(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
 
 
 def _check_topology(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
-    """A changelog has as many partitions as its subtopology has tasks: nobody may say how many."""
+    """Reject changelogs with a partition count: they have as many partitions as their subtopology has tasks."""
     if request.topology is None:
         return NO_TOPOLOGY
     for subtopology in request.topology.subtopologies:
@@ -110,33 +112,35 @@ def _check_topology(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
     return None
 
 
-def _said_tasks(request: StreamsGroupHeartbeatRequest) -> tuple[tuple[TaskIds, ...] | None, ...]:
-    """What the member says it has, by role."""
+def _tasks_by_role(request: StreamsGroupHeartbeatRequest) -> tuple[tuple[TaskIds, ...] | None, ...]:
     return request.active_tasks, request.standby_tasks, request.warmup_tasks
 
 
 def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> Refusal | None:
-    """Whether a member may go on with its epoch.
+    """Check the member epoch of a heartbeat.
 
-    One epoch behind is right for a member that has not heard the last answer, as long as it says what it has and has
-    nothing else than it was given. Who comes with 0 joins again.
+    The previous epoch is valid if the member reports its tasks and they are part of its assignment, because the last
+    response may have been lost. Epoch 0 means that the member joins again.
     """
     epoch, current = request.member_epoch, member.current
     if epoch in (0, current.epoch):
         return None
     is_behind = epoch < current.epoch and epoch == current.previous_epoch
-    if is_behind and all(map(_is_contained, _said_tasks(request), current.assigned.roles)):
+    if is_behind and all(map(_is_contained, _tasks_by_role(request), current.assigned.roles)):
         return None
     return fenced_epoch(STREAMS, epoch, current.epoch)
 
 
-def _is_contained(said: tuple[TaskIds, ...] | None, tasks: Mapping[str, Mapping[int, int] | frozenset[int]]) -> bool:
-    """A subtopology of which the member has nothing counts, too: Kafka looks for its id first."""
-    if said is None:
+def _is_contained(
+    reported: tuple[TaskIds, ...] | None, tasks: Mapping[str, Mapping[int, int] | frozenset[int]]
+) -> bool:
+    """Return whether the reported tasks are among `tasks`. Like Kafka, check subtopologies without partitions too."""
+    if reported is None:
         return False
     return all(
-        each.subtopology_id in tasks and all(one in tasks[each.subtopology_id] for one in each.partitions)
-        for each in said
+        entry.subtopology_id in tasks
+        and all(partition in tasks[entry.subtopology_id] for partition in entry.partitions)
+        for entry in reported
     )
 
 
@@ -147,15 +151,19 @@ FENCED_AS_UNKNOWN = Refusal(
 
 
 def check_tasks(request: StreamsGroupHeartbeatRequest, tasks: Mapping[str, int]) -> Refusal | None:
-    """Whether the tasks exist that a member says it has. `tasks`: how many each subtopology has."""
-    for said in _said_tasks(request):
-        for each in said or ():
-            count = tasks.get(each.subtopology_id)
+    """Check that the reported tasks exist.
+
+    Args:
+        tasks: Number of tasks of each subtopology.
+    """
+    for reported in _tasks_by_role(request):
+        for entry in reported or ():
+            count = tasks.get(entry.subtopology_id)
             if count is None:
-                return _invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
-            for partition in each.partitions:
+                return _invalid(f"Subtopology {entry.subtopology_id} does not exist in the topology.")
+            for partition in entry.partitions:
                 if not 0 <= partition < count:
-                    return _invalid(_no_such_task(partition, each.subtopology_id, count))
+                    return _invalid(_no_such_task(partition, entry.subtopology_id, count))
     return None
 
 

@@ -1,15 +1,13 @@
-"""What may be set for a single streams group (KIP-1071)."""
+"""Settings of a single streams group (KIP-1071)."""
 
 from typing import NamedTuple
 
 
 class StreamsConfig(NamedTuple):
-    """Settings of one streams group, with the defaults of Kafka 4.3; lengths in milliseconds."""
+    """Settings of one streams group, with the defaults of Kafka 4.3."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
     assignment_interval_ms: int = 1_000
-    initial_rebalance_delay_ms: int = 3_000
-    """How long an empty group waits for more members after the first one."""
-    num_standby_replicas: int = 0
-    """Standby copies of each task that has a state."""
+    initial_rebalance_delay_ms: int = 3_000  # how long an empty group waits for more members after the first one
+    num_standby_replicas: int = 0  # standby copies of each stateful task

@@ -1,4 +1,4 @@
-"""A streams group is deleted, with its topology and its offsets (streams-groups §13). Its internal topics stay."""
+"""Deletion of a streams group with its topology and offsets (streams-groups §13). Its internal topics stay."""
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
@@ -10,12 +10,15 @@ from kohort.protocol.topic_partition import TopicPartition
 
 
 def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten | None) -> None:
-    """Takes an empty group away at once, as Kafka does: who joins meanwhile brings a topology, and begins a new one.
+    """Delete an empty group at once, like Kafka: a member that joins now needs a topology and creates a new group.
 
-    It is back if that cannot be written. `on_written` gets NONE, or the error of the write.
+    If the write fails, the group is restored.
+
+    Args:
+        on_written: Called with NONE, or with the error of the write.
     """
     changes = GroupChanges(group)
-    offsets = [offset_key(group.group_id, *each) for each in _offsets(group)]
+    offsets = [offset_key(group.group_id, *partition) for partition in _offsets(group)]
     changes.write_last((key, None) for key in (*offsets, *group.record_keys()))
     group.vanish()
     changes.on_undo(lambda now_ms: group.appear())
@@ -23,17 +26,17 @@ def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
             group.coordinator.streams_observer.group_gone(group, "group_deleted")
-        (on_written or _nobody_waits)(error, now_ms)
+        (on_written or _ignore_result)(error, now_ms)
 
     changes.write(now_ms, Cause("group_deleted"), written)
 
 
 def _offsets(group: StreamsGroup) -> list[TopicPartition]:
-    """The partitions it has offsets of, those of open transactions too."""
+    """Return the partitions with offsets, including those of open transactions."""
     committed = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    known = set(committed)
-    return committed + [each for each in group.pending_offsets or () if each not in known]
+    committed_set = set(committed)
+    return committed + [pending for pending in group.pending_offsets or () if pending not in committed_set]
 
 
-def _nobody_waits(error: ErrorCode, now_ms: int) -> None:
-    """A group that has expired goes with a later sweep, if its end could not be written."""
+def _ignore_result(error: ErrorCode, now_ms: int) -> None:
+    """Ignore a failed write: a later expiration deletes the group."""

@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (streams-groups §13)."""
+"""StreamsGroupDescribe requests (streams-groups §13)."""
 
 from collections.abc import Iterable
 
@@ -25,7 +25,12 @@ from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue,
 
 
 def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no streams group, or who else to ask."""
+    """Return the description of a group.
+
+    Returns:
+        An error for other names: INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND if it is not a streams group, or an error
+        that makes the client look for the group's coordinator.
+    """
     group = coordinator.described_group(group_id)
     if isinstance(group, StreamsGroup):
         return _described(group)
@@ -51,12 +56,12 @@ def _hash_of(member: StreamsMember) -> int:
 
 
 def _topology(group: StreamsGroup) -> Topology | None:
-    """With the numbers of partitions that were decided, if all its topics are there and fit; else as it was brought."""
+    """Return the topology, with the partition counts that were decided if it is ready."""
     if group.topology is None:
         return None
     decided = group.described
     subtopologies = decided.subtopologies if decided is not None and decided.ready else group.topology.subtopologies
-    ordered = sorted(subtopologies, key=lambda each: each.subtopology_id)
+    ordered = sorted(subtopologies, key=lambda subtopology: subtopology.subtopology_id)
     return Topology(epoch=group.topology.epoch, subtopologies=tuple(map(_subtopology, ordered)))
 
 
@@ -71,7 +76,7 @@ def _subtopology(subtopology: KnownSubtopology) -> Subtopology:
 
 
 def _topics(topics: Iterable[KnownTopic]) -> tuple[TopicInfo, ...]:
-    return tuple(map(_topic, sorted(topics, key=lambda each: each.name)))
+    return tuple(map(_topic, sorted(topics, key=lambda topic: topic.name)))
 
 
 def _topic(topic: KnownTopic) -> TopicInfo:

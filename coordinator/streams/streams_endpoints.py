@@ -1,4 +1,4 @@
-"""Which partitions can be asked for where: the tasks of the members that have an endpoint (streams-groups §10)."""
+"""Interactive queries: the endpoint of each member and the partitions of its tasks (streams-groups §10)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,29 +10,32 @@ from kohort.protocol.messages.streams_group_heartbeat import Endpoint, EndpointT
 
 
 class NotConfigured(Exception):
-    """A member has an endpoint, and nobody can say which topics the subtopologies read. Kafka does not foresee it."""
+    """Endpoints were requested while the topics of the subtopologies are unknown. Kafka does not expect that."""
 
 
 def partitions_by_endpoint(
     group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology
 ) -> tuple[EndpointToPartitions, ...]:
-    """One entry for each member that can be asked; that of `member` itself comes last. Raises NotConfigured.
+    """Return one entry per member with an endpoint; that of `member` is the last one.
 
     Source: Kafka's `EndpointToPartitionsManager`, which looks for the topics of a topology that is not ready.
+
+    Raises:
+        NotConfigured: The topics of a subtopology are unknown.
     """
-    others = (each for each in group.members.values() if each is not member)
-    ordered = in_table_order(others, _hash_of, group.most_members)
-    asked = [each for each in (*ordered, member) if each.metadata.user_endpoint is not None]
-    if asked and not topology.subtopologies and group.topology is not None and group.topology.subtopologies:
+    other_members = (other for other in group.members.values() if other is not member)
+    ordered = in_table_order(other_members, _hash_of, group.most_members)
+    with_endpoint = [other for other in (*ordered, member) if other.metadata.user_endpoint is not None]
+    if with_endpoint and not topology.subtopologies and group.topology is not None and group.topology.subtopologies:
         raise NotConfigured
-    return tuple(_listed(group, each, topology) for each in asked)
+    return tuple(_cached_entry(group, other, topology) for other in with_endpoint)
 
 
 def _hash_of(member: StreamsMember) -> int:
     return member.java_hash
 
 
-def _listed(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:
+def _cached_entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:
     if member.listed is None:
         member.listed = _entry(group, member, topology)
     return member.listed
@@ -40,7 +43,7 @@ def _listed(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopo
 
 def _entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:
     endpoint, assigned = member.metadata.user_endpoint, member.current.assigned
-    assert endpoint is not None, "others are left out"
+    assert endpoint is not None, "the caller filters"
     return EndpointToPartitions(
         user_endpoint=Endpoint(host=endpoint.host, port=endpoint.port),
         active_partitions=tuple(_partitions(group, assigned.active, topology)),
@@ -51,8 +54,8 @@ def _entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopol
 def _partitions(
     group: StreamsGroup, tasks: Mapping[str, Iterable[int]], topology: ConfiguredTopology
 ) -> Iterable[TopicPartition]:
-    """For each topic that a subtopology reads, its tasks. A topic with fewer partitions is told of as many only."""
-    by_id = {each.subtopology_id: each for each in topology.subtopologies}
+    """Yield the task partitions of each topic that a subtopology reads, as far as the topic has them."""
+    by_id = {part.subtopology_id: part for part in topology.subtopologies}
     for subtopology_id in sorted(tasks):
         partitions, subtopology = sorted(tasks[subtopology_id]), by_id[subtopology_id]
         repartitions = (topic.name for topic in subtopology.repartition_source_topics)

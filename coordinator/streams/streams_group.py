@@ -1,4 +1,4 @@
-"""A streams group: the state that its records make, and what follows from it (streams-groups §4)."""
+"""Streams group: the state that its records describe (streams-groups §4)."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -33,14 +33,11 @@ if TYPE_CHECKING:
     from kohort.coordinator.streams.streams_host import StreamsHost
     from kohort.coordinator.streams.topology import ConfiguredTopology
 
-"""The type of these groups, and of their protocol."""
-
-UNKNOWN = StreamsMetadata()
-"""The metadata of a member that only a record of its assignment names, so far."""
+UNKNOWN = StreamsMetadata()  # metadata of a member whose assignment record precedes its metadata record
 
 
 class StreamsGroup(ModernGroup):
-    """Members, topology, targets and owners of tasks of one group."""
+    """Streams group with its members, topology, targets and task owners."""
 
     __slots__ = (
         "configs",
@@ -69,33 +66,27 @@ class StreamsGroup(ModernGroup):
         self.members: dict[str, StreamsMember] = {}
         self.targets: dict[str, TaskSets] = {}
         self.topology: Topology | None = None
+        # the value of a topology record that was encoded before its write
         self.encoded_topology: tuple[Topology, bytes] | None = None
-        """The value of a topology's record that was made ahead of its write."""
+        # the subtopology that reads a topic, by topic; the last one if there are several
         self.sources: dict[str, Subtopology] = {}
-        """By topic, the subtopology that reads it; of several the last one."""
+        # sources, repartition sources and changelogs of the topology
         self.required_topics: frozenset[str] = frozenset()
-        """The topics that the topology needs: sources, repartition sources, changelogs."""
         self.validated_topology_epoch = NOT_VALIDATED
-        self.configs: Pairs = ()
-        """Settings that the last epoch was given for."""
+        self.configs: Pairs = ()  # settings for which the last epoch was created
         self.owners = TaskOwners()
-        self.settled = 0
-        """Members that have reached the target."""
-        # Kafka keeps in memory only, as this does:
-        self.configured: ConfiguredTopology | None = None
-        """The topology with the number of partitions of each topic; None: nobody has looked yet."""
+        self.settled = 0  # number of members that have reached the target
+        # In memory only, as in Kafka:
+        self.configured: ConfiguredTopology | None = None  # the topology with partition counts; None: not computed yet
+        # the value of `configured` at the last write, which descriptions show
         self.described: ConfiguredTopology | None = None
-        """What descriptions show of it: they show memory as it was when something was written last."""
-        self.endpoint_epoch = 0
-        """How often a member that can be asked was told its tasks."""
-        self.shutdown_requested_by: str | None = None
-        """The member that wants the whole application to end."""
-        self.initial_delay: DelayedOperation | None = None
-        """While it waits, the group gives nobody any task."""
+        self.endpoint_epoch = 0  # incremented when a member with an endpoint receives its tasks
+        self.shutdown_requested_by: str | None = None  # id of the member that requested the shutdown of the application
+        self.initial_delay: DelayedOperation | None = None  # no member is assigned a task until it ends
 
     @property
     def state(self) -> StreamsGroupState:
-        """Follows from members, topology and epochs."""
+        """State, derived from members, topology and epochs."""
         if not self.members:
             return StreamsGroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
@@ -106,54 +97,49 @@ class StreamsGroup(ModernGroup):
 
     @property
     def is_delayed(self) -> bool:
-        """Whether it waits for more members before anybody gets a task."""
+        """Whether the initial rebalance delay is running."""
         return self.initial_delay is not None and not self.initial_delay.completed
 
     def target_of(self, member_id: str) -> TaskSets:
-        """What a member is to have; nothing for one that the target does not name."""
         return self.targets.get(member_id, NO_TASK_SETS)
 
     def subscribed_names(self) -> Iterable[str]:
-        """The topics that its topology needs."""
         return self.required_topics
 
     def vanish(self) -> None:
-        """It is not the group of its id any more, and waits for nobody."""
+        """Remove the group from the coordinator and cancel its delay."""
         super().vanish()
         if self.initial_delay is not None and not self.initial_delay.completed:
             self.coordinator.purgatory.cancel(self.initial_delay)
 
     def forget_memory(self) -> None:
-        """Forgets what the log does not keep."""
+        """Drop the state that is not in the log."""
         self.configured = self.described = self.shutdown_requested_by = None
         self.endpoint_epoch = 0
 
-    # What commits, expiry and deletion ask (streams-groups §12)
+    # Commits, expiry and deletion (streams-groups §12)
 
     def check_commit(
         self, member_id: str, epoch: int, partitions: Iterable[CommittedPartition], *, knows_epochs: bool = True
     ) -> ErrorCode:
-        """Whether a member may commit; see streams_member_epochs.py."""
         return check_commit(self.members, self.sources, member_id, epoch, partitions, knows_epochs=knows_epochs)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether a member may ask for offsets; see streams_member_epochs.py."""
         return check_fetch(self.members, member_id, epoch)
 
     def refuses_offset_delete(self) -> ErrorCode:
-        """NONE: which topics the group reads is always known."""
+        """Return NONE: the topics that the group reads are always known."""
         return ErrorCode.none
 
     def is_in_use(self, topic: str) -> bool:
-        """Whether the topology reads a topic, and there are members to do so. Changelogs do not count."""
+        """Return whether the topology reads a topic and the group has members. Changelogs do not count."""
         return bool(self.members) and topic in self.sources
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Since it was committed, unless the topic is in use."""
         return None if self.is_in_use(topic) else committed.commit_timestamp_ms
 
     def record_keys(self) -> list[bytes]:
-        """In Kafka's order."""
+        """Return the keys of all records of the group, in Kafka's order."""
         named = (
             *((StreamsKind.CURRENT, name) for name in self.members),
             *((StreamsKind.TARGET, name) for name in self.members),
@@ -164,10 +150,10 @@ class StreamsGroup(ModernGroup):
         )
         return [key_of(self.group_id, kind, name) for kind, name in named]
 
-    # What records do
+    # Records
 
     def apply(self, change: Change) -> object:
-        """Takes over a record. Returns the value that it replaces; None: there was none."""
+        """Apply a record. Return the previous value, or None if there was none."""
         kind, name, value = change
         if name is None:
             return self._apply_to_group(kind, value)
@@ -185,7 +171,6 @@ class StreamsGroup(ModernGroup):
         return self._set_topology(value)  # type: ignore[arg-type]
 
     def record_of(self, change: Change) -> Record:
-        """The record that says a change."""
         key, encoded = key_of(self.group_id, change.kind, change.name), self.encoded_topology
         if encoded is None or encoded[0] is not change.value:
             return key, value_of(change)
@@ -193,34 +178,34 @@ class StreamsGroup(ModernGroup):
         return key, encoded[1]
 
     def _set_streams_epoch(self, value: StreamsEpoch | None) -> StreamsEpoch:
-        before = StreamsEpoch(self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs)
+        previous = StreamsEpoch(self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs)
         following = value or StreamsEpoch(FIRST_EPOCH)
         self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs = following
-        return before
+        return previous
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
-        before = super()._set_target_epoch(value)
+        previous = super()._set_target_epoch(value)
         self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
-        return before
+        return previous
 
     def _set_topology(self, value: Topology | None) -> Topology | None:
-        before, self.topology = self.topology, value
+        previous, self.topology = self.topology, value
         subtopologies = () if value is None else value.subtopologies
-        self.sources = {topic: each for each in subtopologies for topic in _read_by(each)}
-        changelogs = (topic.name for each in subtopologies for topic in each.state_changelog_topics)
+        self.sources = {topic: subtopology for subtopology in subtopologies for topic in _read_by(subtopology)}
+        changelogs = (topic.name for subtopology in subtopologies for topic in subtopology.state_changelog_topics)
         self.required_topics = frozenset((*self.sources, *changelogs))
-        return before
+        return previous
 
     def _set_member(self, member_id: str, value: StreamsMetadata | None) -> StreamsMetadata | None:
         member = self.members.get(member_id)
-        before = None if member is None else member.metadata
+        previous = None if member is None else member.metadata
         if value is None:
             if member is not None:
                 self.settled -= member.has_reached(self.target_epoch)
                 self._disown(member)
                 del self.members[member_id]
                 self._forget_shutdown_if_empty()
-            return before
+            return previous
         if member is None:
             self._add(member_id, value)
         elif value.process_id == member.metadata.process_id:
@@ -229,7 +214,7 @@ class StreamsGroup(ModernGroup):
             self._disown(member)
             member.metadata = value
             self._own(member)
-        return before
+        return previous
 
     def _forget_shutdown_if_empty(self) -> None:
         if not self.members:
@@ -246,15 +231,15 @@ class StreamsGroup(ModernGroup):
         if member is None:
             if value is None:
                 return None
-            # In a log that was compacted a member's metadata may come behind its assignment.
+            # In a compacted log the assignment of a member may precede its metadata.
             member = self._add(member_id, UNKNOWN)
-        before = member.current
+        previous = member.current
         self.settled -= member.has_reached(self.target_epoch)
         self._disown(member)
         member.current = FIRST if value is None else value
         self._own(member)
         self.settled += member.has_reached(self.target_epoch)
-        return None if before is FIRST else before
+        return None if previous is FIRST else previous
 
     def _own(self, member: StreamsMember) -> None:
         for tasks in (member.current.assigned, member.current.revoking):
@@ -264,10 +249,10 @@ class StreamsGroup(ModernGroup):
         for tasks in (member.current.assigned, member.current.revoking):
             self.owners.remove(member.metadata.process_id, tasks)
 
-    # What follows a batch of changes
+    # After a batch of changes
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
-        """Tells the observer. Descriptions show the topology as it is configured once this is written."""
+        """Report the changes to the observer. After the write, descriptions show the current topology."""
         report = self.coordinator.streams_observer.changed(changes, cause)
 
         def written(error: ErrorCode, now_ms: int) -> None:
@@ -278,14 +263,14 @@ class StreamsGroup(ModernGroup):
 
         return written
 
-    def taken_back(self, before: Mapping[str, ModernMember], now_ms: int) -> None:
-        """Members that are back have their timers again, and members that are gone have none."""
+    def taken_back(self, previous_members: Mapping[str, ModernMember], now_ms: int) -> None:
+        """Restart the timers of members that exist again, and stop those of the other ones."""
         from kohort.coordinator.streams.streams_sessions import resume_timers  # seldom needed
 
-        resume_timers(self, before, now_ms)
+        resume_timers(self, previous_members, now_ms)
         self.coordinator.streams_observer.taken_back(self)
 
 
 def _read_by(subtopology: Subtopology) -> Iterable[str]:
-    """The topics that a subtopology reads."""
+    """Return the topics that a subtopology reads."""
     return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))

@@ -1,4 +1,4 @@
-"""Keys and values of a streams group's records, as Kafka 4.3 writes them (streams-groups §14)."""
+"""Keys and values of a streams group's records, in the format of Kafka 4.3 (streams-groups §14)."""
 
 from collections.abc import Callable, Generator
 from itertools import repeat
@@ -41,37 +41,38 @@ from kohort.protocol.wire import INT, SHORT, compact_length, compact_string, tag
 
 T = TypeVar("T")
 
-NAMED = (StreamsKind.MEMBER, StreamsKind.TARGET, StreamsKind.CURRENT)
-"""Kinds whose keys name a member besides the group."""
+NAMED = (StreamsKind.MEMBER, StreamsKind.TARGET, StreamsKind.CURRENT)  # record types whose keys have a member id
 
-VALIDATED_TAG, CONFIGS_TAG = 0, 1
-"""Tagged fields of the group's epoch."""
+VALIDATED_TAG, CONFIGS_TAG = 0, 1  # tagged fields of the group epoch
 
 
 def value_of(change: Change) -> bytes | None:
-    """The value of a record; None deletes."""
     if change.value is None:
         return None
     return VERSION_0 + _WRITERS[change.kind](change.value)
 
 
 def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change] | None:
-    """The group and the change that a record describes; `key` stands behind the type. Raises UnreadableRecord.
+    """Return the group id and the change that a record describes, or None for a type that Kafka does not use.
 
-    None: the type is one that Kafka has left free.
+    Args:
+        key: Positioned after the record type.
+
+    Raises:
+        UnreadableRecord: The version of the record is unknown, or its value is invalid.
     """
     if kind not in _READERS:
         return None
     group_id = key.string()
-    known = StreamsKind(kind)
-    name = key.string() if known in NAMED else None
+    record_type = StreamsKind(kind)
+    name = key.string() if record_type in NAMED else None
     if value is None:
-        return group_id, Change(known, name, None)
+        return group_id, Change(record_type, name, None)
     reader = RecordReader(value)
     version = reader.int16()
     if version != 0:
-        raise UnreadableRecord(f"a record of type {kind} in version {version}; known is 0")
-    return group_id, Change(known, name, _READERS[known](reader))
+        raise UnreadableRecord(f"unsupported version {version} of a record of type {kind}; expected 0")
+    return group_id, Change(record_type, name, _READERS[record_type](reader))
 
 
 # Writing
@@ -115,7 +116,7 @@ def _write_member(value: StreamsMetadata) -> bytes:
 
 
 def _endpoint(endpoint: UserEndpoint | None) -> bytes:
-    """A structure that may be missing begins with a byte that says so."""
+    """Encode a nullable structure, which begins with a byte that is -1 for null."""
     if endpoint is None:
         return b"\xff"
     return b"\x01" + compact_string(endpoint.host) + pack(">H", endpoint.port) + NO_TAGS
@@ -126,14 +127,14 @@ def _write_topology(value: Topology) -> bytes:
 
 
 def encoding_topology(value: Topology) -> Generator[None, None, bytes]:
-    """The value of a topology's record, as `value_of` makes it. Yields after each subtopology."""
+    """Encode a topology record like `value_of`. Yield after each subtopology."""
     return VERSION_0 + (yield from _topology_in_steps(value))
 
 
 def _topology_in_steps(value: Topology) -> Generator[None, None, bytes]:
     parts = [INT.pack(value.epoch), compact_length(len(value.subtopologies))]
-    for each in value.subtopologies:
-        parts.append(_subtopology(each))
+    for subtopology in value.subtopologies:
+        parts.append(_subtopology(subtopology))
         yield
     parts.append(NO_TAGS)
     return b"".join(parts)
@@ -189,13 +190,18 @@ def _tasks(value: Tasks) -> bytes:
 
 
 def _active(value: Owned) -> bytes:
-    """Active tasks carry the epoch of the assignment that gave each."""
+    """Encode active tasks, which have the epoch of the assignment that added them."""
     parts = [compact_length(len(value))]
     for subtopology_id in sorted(value):
         partitions = sorted(value[subtopology_id].items())
         epochs = [epoch for _, epoch in partitions]
         written = compact_length(len(epochs)) + pack(f">{len(epochs)}i", *epochs)
-        parts += compact_string(subtopology_id), integers(each for each, _ in partitions), b"\x01", tag(0, written)
+        parts += (
+            compact_string(subtopology_id),
+            integers(partition for partition, _ in partitions),
+            b"\x01",
+            tag(0, written),
+        )
     return b"".join(parts)
 
 
@@ -204,9 +210,9 @@ def _active(value: Owned) -> bytes:
 
 def _read_pairs(reader: RecordReader) -> Pairs:
     def pair() -> tuple[str, str]:
-        found = reader.compact_string(), reader.compact_string()
+        entry = reader.compact_string(), reader.compact_string()
         reader.tags()
-        return found
+        return entry
 
     return tuple(reader.array(pair))
 
@@ -231,7 +237,7 @@ def _read_group_epoch(reader: RecordReader) -> StreamsEpoch:
 
 
 def _read_member(reader: RecordReader) -> StreamsMetadata:
-    found = StreamsMetadata(
+    metadata = StreamsMetadata(
         reader.compact_nullable_string(),
         reader.compact_nullable_string(),
         reader.compact_string(),
@@ -243,25 +249,25 @@ def _read_member(reader: RecordReader) -> StreamsMetadata:
         _read_pairs(reader),
     )
     reader.tags()
-    return found
+    return metadata
 
 
 def _read_endpoint(reader: RecordReader) -> UserEndpoint | None:
     if reader.int8() < 0:
         return None
-    found = UserEndpoint(reader.compact_string(), reader.int16() & 0xFFFF)
+    endpoint = UserEndpoint(reader.compact_string(), reader.int16() & 0xFFFF)
     reader.tags()
-    return found
+    return endpoint
 
 
 def _read_topology(reader: RecordReader) -> Topology:
-    found = Topology(reader.int32(), tuple(reader.array(lambda: _read_subtopology(reader))))
+    topology = Topology(reader.int32(), tuple(reader.array(lambda: _read_subtopology(reader))))
     reader.tags()
-    return found
+    return topology
 
 
 def _read_subtopology(reader: RecordReader) -> Subtopology:
-    found = Subtopology(
+    subtopology = Subtopology(
         reader.compact_string(),
         _read_strings(reader),
         _read_strings(reader),
@@ -271,52 +277,52 @@ def _read_subtopology(reader: RecordReader) -> Subtopology:
         tuple(reader.array(lambda: _read_copartition_group(reader))),
     )
     reader.tags()
-    return found
+    return subtopology
 
 
 def _read_topics(reader: RecordReader) -> tuple[TopicInfo, ...]:
     def topic() -> TopicInfo:
-        found = TopicInfo(reader.compact_string(), reader.int32(), reader.int16(), _read_pairs(reader))
+        topic_info = TopicInfo(reader.compact_string(), reader.int32(), reader.int16(), _read_pairs(reader))
         reader.tags()
-        return found
+        return topic_info
 
     return tuple(reader.array(topic))
 
 
 def _read_copartition_group(reader: RecordReader) -> CopartitionGroup:
-    found = CopartitionGroup(_read_shorts(reader), _read_shorts(reader), _read_shorts(reader))
+    group = CopartitionGroup(_read_shorts(reader), _read_shorts(reader), _read_shorts(reader))
     reader.tags()
-    return found
+    return group
 
 
 def _read_target(reader: RecordReader) -> TaskSets:
-    found = TaskSets(_read_tasks(reader), _read_tasks(reader), _read_tasks(reader))
+    target = TaskSets(_read_tasks(reader), _read_tasks(reader), _read_tasks(reader))
     reader.tags()
-    return found
+    return target
 
 
 def _read_current(reader: RecordReader) -> StreamsAssignment:
-    """A state that this release does not know counts as unknown, as in Kafka."""
+    """Parse an assignment. An unknown state becomes UNKNOWN, as in Kafka."""
     epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.int8()
     assigned, revoking = (
         OwnedTasks(_read_active(reader, epoch), _read_tasks(reader), _read_tasks(reader)) for _ in range(2)
     )
     reader.tags()
-    known = _STATES.get(state, StreamsMemberState.UNKNOWN)
-    return StreamsAssignment(epoch, previous_epoch, known, assigned, revoking)
+    member_state = _STATES.get(state, StreamsMemberState.UNKNOWN)
+    return StreamsAssignment(epoch, previous_epoch, member_state, assigned, revoking)
 
 
 def _read_tasks(reader: RecordReader) -> Tasks:
     def task_ids() -> tuple[str, frozenset[int]]:
-        found = reader.compact_string(), frozenset(reader.array(reader.int32))
+        entry = reader.compact_string(), frozenset(reader.array(reader.int32))
         reader.tags()
-        return found
+        return entry
 
     return dict(reader.array(task_ids))
 
 
 def _read_active(reader: RecordReader, member_epoch: int) -> Owned:
-    """Where the epochs of assignments are missing, as in logs of Kafka 4.2, the member's epoch counts."""
+    """Parse active tasks. Without assignment epochs, as in logs of Kafka 4.2, use the member epoch."""
 
     def task_ids() -> tuple[str, dict[int, int]]:
         subtopology_id, partitions = reader.compact_string(), reader.array(reader.int32)

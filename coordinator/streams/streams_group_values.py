@@ -1,4 +1,4 @@
-"""What the log keeps of a streams group, as values (streams-groups §14). They are never changed."""
+"""Values of a streams group's records (streams-groups §14). They are immutable."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -8,23 +8,20 @@ from kohort.coordinator.streams.streams_states import StreamsMemberState
 from kohort.coordinator.streams.streams_values import NO_TASKS, Tasks
 
 LEAVING_EPOCH = -1
-STATIC_LEAVING_EPOCH = -2
-"""A static member goes and wants to come back: there are none (Kafka 4.3)."""
+STATIC_LEAVING_EPOCH = -2  # a static member leaves temporarily; Kafka 4.3 has no static members in streams groups
 
-NOT_VALIDATED = -1
-"""As a topology's epoch: none is ready."""
+NOT_VALIDATED = -1  # topology epoch of a group whose topology is not ready
 
+# by subtopology, partitions and the epoch of the assignment that added each (KIP-1251)
 Owned = Mapping[str, Mapping[int, int]]
-"""By subtopology, partitions and the epoch of the assignment that gave each (KIP-1251)."""
 
 NOTHING: dict[str, dict[int, int]] = {}
 
-Pairs = tuple[tuple[str, str], ...]
-"""Keys and values, sorted."""
+Pairs = tuple[tuple[str, str], ...]  # sorted keys and values
 
 
 class StreamsKind(IntEnum):
-    """The kinds of records; the value is the type in a record's key."""
+    """Record types, as in a record's key."""
 
     GROUP_EPOCH = 17
     MEMBER = 19
@@ -35,26 +32,23 @@ class StreamsKind(IntEnum):
 
 
 class StreamsEpoch(NamedTuple):
-    """The group's epoch, and what it was given for."""
+    """Group epoch, and the inputs for which it was created."""
 
     epoch: int
-    metadata_hash: int = 0
-    """The hash of the topics that the topology needs; 0: none."""
-    validated_topology_epoch: int = NOT_VALIDATED
-    """The epoch of the topology if all its topics are there and fit."""
-    configs: Pairs = ()
-    """Settings that assignments depend on."""
+    metadata_hash: int = 0  # hash of the topics that the topology needs; 0: none
+    validated_topology_epoch: int = NOT_VALIDATED  # epoch of the topology if it is ready
+    configs: Pairs = ()  # settings that affect assignments
 
 
 class UserEndpoint(NamedTuple):
-    """Where a member can be asked for its state."""
+    """Address for interactive queries of a member's state."""
 
     host: str
     port: int
 
 
 class StreamsMetadata(NamedTuple):
-    """What a member says of itself."""
+    """Metadata that a member sends in its heartbeats."""
 
     instance_id: str | None = None
     rack_id: str | None = None
@@ -62,14 +56,13 @@ class StreamsMetadata(NamedTuple):
     client_host: str = ""
     rebalance_timeout_ms: int = -1
     topology_epoch: int = NOT_VALIDATED
-    process_id: str = ""
-    """The process whose thread the member is: members of one process share its state."""
+    process_id: str = ""  # the process with the member's thread; members of a process share state
     user_endpoint: UserEndpoint | None = None
     client_tags: Pairs = ()
 
 
 class OwnedTasks(NamedTuple):
-    """Tasks that a member has been given, or is to give up, by role."""
+    """Tasks by role that a member owns or has to revoke."""
 
     active: Owned = NOTHING
     standby: Tasks = NO_TASKS
@@ -77,7 +70,7 @@ class OwnedTasks(NamedTuple):
 
     @property
     def roles(self) -> tuple[Mapping[str, Mapping[int, int] | frozenset[int]], ...]:
-        """By subtopology, the partitions of each role."""
+        """Partitions of each role, by subtopology."""
         return self.active, self.standby, self.warmup
 
     def __bool__(self) -> bool:
@@ -88,17 +81,16 @@ NO_OWNED_TASKS = OwnedTasks()
 
 
 class StreamsAssignment(NamedTuple):
-    """What a member has, and how far it is on the way to its target."""
+    """Assignment of a member, and its progress towards the target."""
 
     epoch: int = 0
     previous_epoch: int = 0
     state: StreamsMemberState = StreamsMemberState.STABLE
     assigned: OwnedTasks = NO_OWNED_TASKS
-    revoking: OwnedTasks = NO_OWNED_TASKS
-    """Tasks that it is to give up and has not yet."""
+    revoking: OwnedTasks = NO_OWNED_TASKS  # tasks that the member has not revoked yet
 
     def given_at(self, subtopology_id: str, partition: int) -> int | None:
-        """The epoch of the assignment that gave an active task to the member; None: it does not have it."""
+        """Return the epoch of the assignment that added an active task, or None if the member does not own it."""
         for owned in (self.assigned, self.revoking):
             epoch = owned.active.get(subtopology_id, {}).get(partition)
             if epoch is not None:

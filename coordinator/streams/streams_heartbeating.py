@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat: a member says what it is and has, and hears which tasks are its own (streams-groups §5)."""
+"""StreamsGroupHeartbeat requests: metadata and tasks of members (streams-groups §5)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,11 +26,11 @@ from kohort.coordinator.streams.streams_group_values import (
     StreamsKind,
     StreamsMetadata,
 )
-from kohort.coordinator.streams.streams_lookup import find_group, find_left_group, found_or_created
+from kohort.coordinator.streams.streams_lookup import find_group, find_left_group, find_or_create
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_reconciling import reconcile
-from kohort.coordinator.streams.streams_replies import answer, gone, refused, shutdown_status
+from kohort.coordinator.streams.streams_replies import answer, leave_response, refused, shutdown_status
 from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice, reported_tasks, tags_of, topology_of
 from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, put_out, watch_revocation
 from kohort.coordinator.streams.streams_targets import assignment_configs, delay, update_target
@@ -49,25 +49,24 @@ from kohort.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
 )
 
+# function that creates internal topics on behalf of the sender, and returns a text for the status or ""
 MakeTopics = Callable[[tuple[TopicInfo, ...]], str]
-"""Has internal topics made, in the name of who sends the heartbeat. Returns what there is to say about it, or ""."""
 
 
 NOTHING_PREPARED = Prepared()
 
 
 class Sender(NamedTuple):
-    """Whose heartbeat it is, as far as the request does not say."""
+    """Details of the sender that are not part of the heartbeat request."""
 
     ticket: object
     client_id: str
-    client_host: str
-    """As Java prints an address: `/127.0.0.1`."""
+    client_host: str  # in Java's format, as in `/127.0.0.1`
     make_topics: MakeTopics
 
 
 class _Beat(NamedTuple):
-    """A heartbeat on its way through a group."""
+    """Heartbeat that is being processed."""
 
     group: StreamsGroup
     changes: GroupChanges
@@ -84,65 +83,65 @@ def streams_group_heartbeat(
     now_ms: int,
     prepared: Prepared = NOTHING_PREPARED,
 ) -> StreamsGroupHeartbeatResponse | None:
-    """Keeps a member alive and takes it one step further. None: answered when what it changed is written.
+    """Handle a heartbeat. Return None if the response is sent after a write.
 
-    Refusals, in this order: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    Errors, in this order: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, and again INVALID_REQUEST and
-    STREAMS_INVALID_TOPOLOGY. UNKNOWN_SERVER_ERROR for what Kafka does not foresee.
+    STREAMS_INVALID_TOPOLOGY. UNKNOWN_SERVER_ERROR for requests that Kafka does not expect.
     """
     refusal = check_request(request)
     if refusal is not None:
         return refused(refusal)
     if request.member_epoch < 0:
         return _leave(coordinator, request, sender, now_ms)
-    found = _found(coordinator, request, now_ms)
-    if isinstance(found, Refusal):
-        return refused(found)
-    group, changes = found
-    refusal = _join_or_go_on(_Beat(group, changes, request, sender, now_ms, prepared))
+    group_and_changes = _find_or_create(coordinator, request, now_ms)
+    if isinstance(group_and_changes, Refusal):
+        return refused(group_and_changes)
+    group, changes = group_and_changes
+    refusal = _join_or_keep(_Beat(group, changes, request, sender, now_ms, prepared))
     if refusal is not None:
         changes.abandon(now_ms)
         if group.is_there:
-            who = request.member_id, request.instance_id, request.member_epoch
-            coordinator.streams_observer.refused(group, *who, refusal.error, sender.ticket)
+            identity = request.member_id, request.instance_id, request.member_epoch
+            coordinator.streams_observer.refused(group, *identity, refusal.error, sender.ticket)
         return refused(refusal)
     return None
 
 
-def _found(
+def _find_or_create(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, now_ms: int
 ) -> tuple[StreamsGroup, GroupChanges] | Refusal:
-    """The group, and where to note what the heartbeat changes."""
+    """Return the group, and its changes by this heartbeat."""
     if not request.member_epoch:
-        return found_or_created(coordinator, request.group_id, now_ms)
+        return find_or_create(coordinator, request.group_id, now_ms)
     group = find_group(coordinator, request.group_id)
     return group if isinstance(group, Refusal) else (group, GroupChanges(group))
 
 
-def _join_or_go_on(beat: _Beat) -> Refusal | None:
-    """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
+def _join_or_keep(beat: _Beat) -> Refusal | None:
+    """Process a heartbeat in its group. If it returns a refusal, the caller must undo the changes."""
     group, changes, request, sender, now_ms, _ = beat
-    known, was_empty = group.members.get(request.member_id), not group.members
-    refusal = _check_member(group, known, request)
+    previous_member, was_empty = group.members.get(request.member_id), not group.members
+    refusal = _check_member(group, previous_member, request)
     if refusal is not None:
         return refusal
-    before = None if known is None else (known.metadata, known.current)
-    is_new_epoch = _note_metadata(changes, request, _merged(known, request, sender))
-    topology = _look_at_topology(beat)
+    previous_values = None if previous_member is None else (previous_member.metadata, previous_member.current)
+    is_new_epoch = _note_metadata(changes, request, _merged(previous_member, request, sender))
+    topology = _update_topology(beat)
     if isinstance(topology, Refusal):
         return topology
     _bump_if_due(group, changes, topology, is_due=is_new_epoch)
     if was_empty:
         delay(group, now_ms)
-    statuses = _take_further(beat, topology.topology)
+    statuses = _update_member(beat, topology.topology)
     if isinstance(statuses, Refusal):
         return statuses
-    cause = "join_new" if known is None else "metadata_changed" if is_new_epoch else "sent_a_heartbeat"
-    return _answer(beat, topology.topology, statuses, cause, before)
+    cause = "join_new" if previous_member is None else "metadata_changed" if is_new_epoch else "sent_a_heartbeat"
+    return _answer(beat, topology.topology, statuses, cause, previous_values)
 
 
-def _take_further(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ...] | Refusal:
-    """Brings the target and the member up to date. Returns what there is to say about the group."""
+def _update_member(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ...] | Refusal:
+    """Update the target and the assignment of the member. Return the status of the group."""
     group, changes, request, _, now_ms, _ = beat
     member = group.members[request.member_id]
     statuses = stale_status(group, member.metadata.topology_epoch) + update_target(group, changes, topology, now_ms)
@@ -161,93 +160,93 @@ def _answer(
     topology: ConfiguredTopology,
     statuses: tuple[Status, ...],
     cause: str,
-    before: tuple[StreamsMetadata, StreamsAssignment] | None,
+    previous_values: tuple[StreamsMetadata, StreamsAssignment] | None,
 ) -> Refusal | None:
-    """Writes what the heartbeat has changed; then the member is answered. `before`: what it was; None: it is new."""
+    """Write the changes of the heartbeat. The member receives the response after the write."""
     group, changes, request, sender, now_ms, _ = beat
-    member, seen = group.members[request.member_id], request.endpoint_information_epoch
-    had = NO_OWNED_TASKS if before is None else before[1].assigned
-    tells_tasks = not request.member_epoch or member.current.assigned != had
-    if tells_tasks:
+    member, known_endpoint_epoch = group.members[request.member_id], request.endpoint_information_epoch
+    previously_assigned = NO_OWNED_TASKS if previous_values is None else previous_values[1].assigned
+    with_tasks = not request.member_epoch or member.current.assigned != previously_assigned
+    if with_tasks:
         member.listed = None
     try:
-        response = answer(group, member, topology, statuses, tells_tasks=tells_tasks, seen_endpoints=seen)
+        response = answer(group, member, topology, statuses, with_tasks=with_tasks, seen_endpoints=known_endpoint_epoch)
     except NotConfigured:
         return UNFORESEEN
-    if (member.metadata, member.current) != before:
-        member.listed = None  # not sooner: it hears of its own new endpoint with its next heartbeat, as in Kafka
+    if (member.metadata, member.current) != previous_values:
+        member.listed = None  # only now: as in Kafka, its next response has its own new endpoint
     if changes.creates:
-        _forget_what_was_not_written(changes, group, response)
+        _drop_unwritten_state(changes, group, response)
     changes.ticket = sender.ticket
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response, topology.missing_internal))
     return None
 
 
 def _check_member(
-    group: StreamsGroup, known: StreamsMember | None, request: StreamsGroupHeartbeatRequest
+    group: StreamsGroup, member: StreamsMember | None, request: StreamsGroupHeartbeatRequest
 ) -> Refusal | None:
-    """A full group takes nobody with epoch 0, not even a member that comes back, as in Kafka."""
+    """Check the member. As in Kafka, a full group rejects epoch 0 even from an existing member."""
     limit = group.coordinator.settings.group_streams_max_size
     if not request.member_epoch and len(group.members) >= limit:
         return group_full(STREAMS, limit)
-    if known is None and request.member_epoch:
+    if member is None and request.member_epoch:
         return unknown_member(request.member_id, group.group_id)
-    refusal = None if known is None else check_epoch(known, request)
+    refusal = None if member is None else check_epoch(member, request)
     tags = request.client_tags or ()
-    is_foreseen = is_storable(request.member_id) and len({each.key for each in tags}) == len(tags)
+    is_foreseen = is_storable(request.member_id) and len({tag.key for tag in tags}) == len(tags)
     return refusal if refusal is not None or is_foreseen else UNFORESEEN
 
 
-def _merged(known: StreamsMember | None, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsMetadata:
-    """What a member says of itself from now on; what it does not mention stays."""
-    before = UNKNOWN if known is None else known.metadata
+def _merged(member: StreamsMember | None, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsMetadata:
+    """Return the metadata after the heartbeat. Fields that the request omits keep their values."""
+    previous = UNKNOWN if member is None else member.metadata
     tags = tags_of(request)
     timeout_ms = request.rebalance_timeout_ms
-    return before._replace(
-        rack_id=before.rack_id if request.rack_id is None else request.rack_id,
+    return previous._replace(
+        rack_id=previous.rack_id if request.rack_id is None else request.rack_id,
         client_id=sender.client_id,
         client_host=sender.client_host,
-        rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topology_epoch=before.topology_epoch if request.topology is None else request.topology.epoch,
-        process_id=before.process_id if request.process_id is None else request.process_id,
-        user_endpoint=endpoint_of(request) or before.user_endpoint,
-        client_tags=before.client_tags if tags is None else tags,
+        rebalance_timeout_ms=previous.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        topology_epoch=previous.topology_epoch if request.topology is None else request.topology.epoch,
+        process_id=previous.process_id if request.process_id is None else request.process_id,
+        user_endpoint=endpoint_of(request) or previous.user_endpoint,
+        client_tags=previous.client_tags if tags is None else tags,
     )
 
 
-def _note_metadata(changes: GroupChanges, request: StreamsGroupHeartbeatRequest, wanted: StreamsMetadata) -> bool:
-    """Takes over what a member says of itself. Returns whether any of it is new: then the group has another epoch."""
+def _note_metadata(changes: GroupChanges, request: StreamsGroupHeartbeatRequest, metadata: StreamsMetadata) -> bool:
+    """Update the metadata of a member. Return whether it changed, which requires a new epoch."""
     member = changes.group.members.get(request.member_id)
     assert member is None or isinstance(member, StreamsMember), "the group's"
-    if member is not None and member.metadata == wanted:
+    if member is not None and member.metadata == metadata:
         return False
-    changes.make(StreamsKind.MEMBER, request.member_id, wanted)
+    changes.make(StreamsKind.MEMBER, request.member_id, metadata)
     return True
 
 
-def _look_at_topology(beat: _Beat) -> Configured | Refusal:
-    """The topology as its topics are now, once the member's own has been compared with it, and the tasks it names."""
+def _update_topology(beat: _Beat) -> Configured | Refusal:
+    """Return the current topology, after checking the member's own topology and the tasks it reports."""
     group, changes, request, *_, prepared = beat
-    brought = prepared.brought
-    if brought is None and request.topology is not None:
-        brought = topology_of(request.topology)
-    refusal = take_topology(group, changes, brought, prepared)
+    member_topology = prepared.member_topology
+    if member_topology is None and request.topology is not None:
+        member_topology = topology_of(request.topology)
+    refusal = take_topology(group, changes, member_topology, prepared)
     if refusal is not None:
         return refusal
-    found = configured(group, changes, prepared)
-    if isinstance(found, Refusal):
-        return found
-    refusal = check_tasks(request, found.topology.tasks) if found.topology.ready else None
-    return found if refusal is None else refusal
+    current_topology = configured(group, changes, prepared)
+    if isinstance(current_topology, Refusal):
+        return current_topology
+    refusal = check_tasks(request, current_topology.topology.tasks) if current_topology.topology.ready else None
+    return current_topology if refusal is None else refusal
 
 
 def _bump_if_due(group: StreamsGroup, changes: GroupChanges, topology: Configured, *, is_due: bool) -> None:
-    """Gives the group another epoch: for its members, the topics that it needs, its topology, its settings."""
+    """Increment the group epoch if members, topics, topology or settings have changed."""
     configs = assignment_configs(group)
-    known = group.metadata_hash, group.validated_topology_epoch, group.configs
-    wanted = topology.metadata_hash, topology.validated_epoch, configs
-    if is_due or wanted != known:
-        changes.make(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(group.epoch + 1, *wanted))
+    previous_inputs = group.metadata_hash, group.validated_topology_epoch, group.configs
+    inputs = topology.metadata_hash, topology.validated_epoch, configs
+    if is_due or inputs != previous_inputs:
+        changes.make(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(group.epoch + 1, *inputs))
         changes.epoch_cause = "" if is_due else "topic_metadata_changed"
 
 
@@ -258,7 +257,7 @@ def _advance(
     request: StreamsGroupHeartbeatRequest,
     now_ms: int,
 ) -> bool:
-    """Takes a member as far as it can go now. Returns False for one that must be fenced."""
+    """Move a member towards its target. Return False if it must be fenced."""
     process_id, owners = member.metadata.process_id, group.owners
 
     def is_blocked(role: Role, subtopology_id: str, partition: int) -> bool:
@@ -283,18 +282,15 @@ def _advance(
 
 
 def note_shutdown(group: StreamsGroup, member_id: str) -> None:
-    """Remembers the first member that wants the whole application to end."""
     if group.shutdown_requested_by is None:
         group.shutdown_requested_by = member_id
 
 
-def _forget_what_was_not_written(
-    changes: GroupChanges, group: StreamsGroup, response: StreamsGroupHeartbeatResponse
-) -> None:
-    """The join that creates a group leaves no more of it than its records, though it is answered with the rest.
+def _drop_unwritten_state(changes: GroupChanges, group: StreamsGroup, response: StreamsGroupHeartbeatResponse) -> None:
+    """Drop the in-memory state of a group that this heartbeat creates, although the response includes it.
 
-    Kafka makes the group anew of these records. Only one in the place of a classic group tells its endpoints' epoch
-    before (seen in 4.3.0).
+    Kafka rebuilds the group from the records. Only if it replaces a classic group does the response have the endpoint
+    epoch (seen in 4.3.0).
     """
     group.forget_memory()
     if not changes.replaces:
@@ -304,20 +300,20 @@ def _forget_what_was_not_written(
 def _replying(
     group: StreamsGroup, sender: Sender, response: StreamsGroupHeartbeatResponse, missing: tuple[TopicInfo, ...]
 ) -> OnWritten:
-    """Answers, and has missing internal topics made."""
+    """Return a callback that creates the missing internal topics and sends the response."""
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
             group.coordinator.effects.append(Reply(sender.ticket, refused(Refusal(error))))
             return
         if missing:
-            _tell_about_topics(response, sender.make_topics(missing))
+            _append_status_detail(response, sender.make_topics(missing))
         group.coordinator.effects.append(Reply(sender.ticket, response))
 
     return written
 
 
-def _tell_about_topics(response: StreamsGroupHeartbeatResponse, text: str) -> None:
+def _append_status_detail(response: StreamsGroupHeartbeatResponse, text: str) -> None:
     for status in response.status or ():
         if status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
             status.status_detail += text
@@ -326,7 +322,7 @@ def _tell_about_topics(response: StreamsGroupHeartbeatResponse, text: str) -> No
 def _leave(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> StreamsGroupHeartbeatResponse | None:
-    """A wish to shut down counts even if nobody of that name is there, as in Kafka."""
+    """Remove the member. As in Kafka, a shutdown request counts even if the member does not exist."""
     group = find_left_group(coordinator, request.group_id)
     if isinstance(group, Refusal):
         return refused(group)
@@ -335,6 +331,6 @@ def _leave(
     member = group.members.get(request.member_id)
     if member is None:
         return refused(unknown_member(request.member_id, group.group_id))
-    on_written = _replying(group, sender, gone(member), ())
+    on_written = _replying(group, sender, leave_response(member), ())
     put_out(group, member, cause_of(member, "leave_explicit"), now_ms, on_written)
     return None

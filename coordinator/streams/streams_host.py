@@ -1,4 +1,4 @@
-"""What a streams group asks of its coordinator."""
+"""Interface that streams groups use."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 class StreamsHost(ModernHost, Protocol):
-    """Met by `GroupCoordinator`."""
+    """Interface of `GroupCoordinator` for streams groups."""
 
-    streams_config: Callable[[str], StreamsConfig]
-    """The settings of a group, by its id."""
+    streams_config: Callable[[str], StreamsConfig]  # settings by group id
     streams_observer: "ModernObserver[StreamsGroup]"

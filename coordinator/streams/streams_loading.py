@@ -1,4 +1,4 @@
-"""Streams groups as the records of a partition of `__consumer_offsets` make them, and their end with it."""
+"""Loading and unloading of the streams groups in a partition of `__consumer_offsets`."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.group import STREAMS
@@ -10,7 +10,6 @@ from kohort.coordinator.streams.streams_sessions import begin_timers
 
 
 def streams_loading(coordinator: GroupCoordinator) -> ModernLoading[StreamsGroup]:
-    """The streams groups of one partition, while it is being replayed."""
     return ModernLoading(read_change, StreamsKind.GROUP_EPOCH, coordinator.new_streams_group, _begin)
 
 
@@ -20,6 +19,6 @@ def _begin(group: StreamsGroup, now_ms: int) -> None:
 
 
 def unload_streams_groups(coordinator: GroupCoordinator, partition: int) -> None:
-    """Forgets the groups of a partition, which another node coordinates now."""
-    gone = coordinator.streams_observer.group_gone
-    unload_groups(coordinator, STREAMS, partition, gone)
+    """Drop the groups of a partition that another node coordinates now."""
+    on_group_gone = coordinator.streams_observer.group_gone
+    unload_groups(coordinator, STREAMS, partition, on_group_gone)

@@ -1,4 +1,4 @@
-"""The group that a heartbeat is about. Who joins a group that does not exist creates it (streams-groups §3)."""
+"""Lookup of a heartbeat's group. A member that joins creates its group (streams-groups §3)."""
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -10,7 +10,7 @@ from kohort.protocol.errors import ErrorCode
 
 
 def find_group(coordinator: GroupCoordinator, group_id: str) -> StreamsGroup | Refusal:
-    """The group of somebody who is in it. GROUP_ID_NOT_FOUND, or who else to ask."""
+    """Return the group of an existing member, or GROUP_ID_NOT_FOUND or an error of the coordinator."""
     group = coordinator.streams_group(group_id)
     if group is not None:
         return group
@@ -21,17 +21,18 @@ def find_group(coordinator: GroupCoordinator, group_id: str) -> StreamsGroup | R
 
 
 def find_left_group(coordinator: GroupCoordinator, group_id: str) -> StreamsGroup | Refusal:
-    """The group that somebody leaves; a missing one is told in other words."""
+    """Return the group that a member leaves. A missing group has another error message than in `find_group`."""
     group = find_group(coordinator, group_id)
     return group_missing(group_id) if group == kind_missing(STREAMS, group_id) else group
 
 
-def found_or_created(
+def find_or_create(
     coordinator: GroupCoordinator, group_id: str, now_ms: int
 ) -> tuple[StreamsGroup, GroupChanges] | Refusal:
-    """The group of who joins, and where to note what that changes. GROUP_ID_NOT_FOUND, or who else to ask.
+    """Return the group of a member that joins, and its changes.
 
-    A classic group without members, or of offsets alone, becomes a streams group; other empty groups stay.
+    A classic group that is empty or only has offsets becomes a streams group. Other empty groups keep their type, which
+    is GROUP_ID_NOT_FOUND.
     """
     group = coordinator.streams_group(group_id)
     if group is not None:

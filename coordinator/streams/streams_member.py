@@ -1,4 +1,4 @@
-"""A member of a streams group: what the log keeps of it, and the timers that watch it."""
+"""Member of a streams group: its values in the log, and its timers."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ FIRST = StreamsAssignment()
 
 
 class StreamsMember(ModernMember):
-    """One member. `metadata` and `current` are replaced as a whole."""
+    """Member of a streams group. `metadata` and `current` are immutable values."""
 
     __slots__ = ("current", "listed", "metadata", "revocation")
 
@@ -20,17 +20,15 @@ class StreamsMember(ModernMember):
         super().__init__(member_id)
         self.metadata = metadata
         self.current = FIRST
+        # entry in the list of endpoints, until a record of the member is written, as in Kafka
         self.listed: EndpointToPartitions | None = None
-        """How it was listed last among the endpoints, and is until something of it is written, as in Kafka."""
-        self.revocation: DelayedOperation | None = None
-        """Ends the membership of one that does not give up tasks in time."""
+        self.revocation: DelayedOperation | None = None  # fences the member if it does not revoke tasks in time
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
-        """All its timers, which it has no more."""
         timers = (*super().take_timers(), self.revocation)
         self.revocation = None
         return timers
 
     def has_reached(self, epoch: int) -> bool:
-        """Whether it has all that the target of that epoch gives it, and nothing else."""
+        """Return whether the member owns exactly its target of this epoch."""
         return self.current.state is StreamsMemberState.STABLE and self.current.epoch == epoch

@@ -1,4 +1,4 @@
-"""Whether a member may commit or fetch offsets with the epoch it names (streams-groups §12; KIP-1251)."""
+"""Checks of the member epoch when a member commits or fetches offsets (streams-groups §12; KIP-1251)."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -19,11 +19,14 @@ def check_commit(
     *,
     knows_epochs: bool = True,
 ) -> ErrorCode:
-    """NONE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+    """Check a commit: NONE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION or STALE_MEMBER_EPOCH.
 
-    An older epoch is right as long as the member has had the active tasks of all these partitions since then. No
-    session is extended. `sources`: by topic, the subtopology that reads it. `knows_epochs`: whether the request has a
-    place for member epochs.
+    An older epoch is valid if the member has owned the active tasks of all partitions since then. The session is not
+    extended.
+
+    Args:
+        sources: The subtopology that reads a topic, by topic.
+        knows_epochs: Whether the version of the request has member epochs.
     """
     if epoch < 0 and not members:
         return ErrorCode.none
@@ -35,21 +38,23 @@ def check_commit(
     current = member.current
     if epoch == current.epoch:
         return ErrorCode.none
-    if epoch < current.epoch and all(_since(sources.get(name), current, each) <= epoch for name, _, each in partitions):
+    if epoch < current.epoch and all(
+        _owned_since(sources.get(name), current, partition) <= epoch for name, _, partition in partitions
+    ):
         return ErrorCode.none
     return ErrorCode.stale_member_epoch
 
 
-def _since(subtopology: Subtopology | None, current: StreamsAssignment, partition: int) -> float:
-    """The epoch of the assignment that gave the task which reads a partition; beyond all epochs if none did."""
+def _owned_since(subtopology: Subtopology | None, current: StreamsAssignment, partition: int) -> float:
+    """Return the epoch of the assignment that added a partition's task, or infinity if the member does not own it."""
     epoch = None if subtopology is None else current.given_at(subtopology.subtopology_id, partition)
     return inf if epoch is None else epoch
 
 
 def check_fetch(members: Mapping[str, StreamsMember], member_id: str | None, epoch: int) -> ErrorCode:
-    """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+    """Check an offset fetch: NONE, UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
 
-    An epoch without a member id is UNKNOWN_SERVER_ERROR: Kafka looks for a member under null, and fails.
+    An epoch without a member id is UNKNOWN_SERVER_ERROR: Kafka looks up a null id, and fails.
     """
     if member_id is None:
         return ErrorCode.none if epoch < 0 else ErrorCode.unknown_server_error

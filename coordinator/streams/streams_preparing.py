@@ -1,4 +1,4 @@
-"""A large topology is worked out ahead of the heartbeat that needs it, in steps: nobody waits for it in one piece."""
+"""Preparation of a large topology before its heartbeat is handled, in steps, so that other requests are served."""
 
 from collections.abc import Generator
 
@@ -8,40 +8,39 @@ from kohort.coordinator.streams.streams_group_records import encoding_topology
 from kohort.coordinator.streams.streams_topologies import Prepared, comparing, working_out
 from kohort.coordinator.streams.streams_values import Subtopology, Topology
 
-LARGE = 100
-"""How many subtopologies and topics a heartbeat works out itself: they take about three milliseconds."""
+LARGE = 100  # subtopologies and topics that a heartbeat processes on its own, which takes about three milliseconds
 
 
 def preparing(
-    coordinator: GroupCoordinator, group_id: str, brought: Topology | None
+    coordinator: GroupCoordinator, group_id: str, member_topology: Topology | None
 ) -> Generator[None, None, Prepared]:
-    """Finds out what a heartbeat needs to know of its group's topology, or of the one that it brings."""
-    prepared = yield from _worked_out(coordinator, group_id, brought)
-    if brought is None or not _is_large(brought):
+    """Compute what a heartbeat needs about the topology of its group, or about its own one."""
+    prepared = yield from _configure_large(coordinator, group_id, member_topology)
+    if member_topology is None or not _is_large(member_topology):
         return prepared
     group = coordinator.streams_group(group_id)
     if group is None or group.topology is None:
-        return prepared._replace(encoded=(yield from encoding_topology(brought)))
-    known = group.topology
-    is_equal = yield from comparing(brought, known)
-    return prepared._replace(equal_to=known if is_equal else None)
+        return prepared._replace(encoded=(yield from encoding_topology(member_topology)))
+    group_topology = group.topology
+    is_equal = yield from comparing(member_topology, group_topology)
+    return prepared._replace(equal_to=group_topology if is_equal else None)
 
 
-def _worked_out(
-    coordinator: GroupCoordinator, group_id: str, brought: Topology | None
+def _configure_large(
+    coordinator: GroupCoordinator, group_id: str, member_topology: Topology | None
 ) -> Generator[None, None, Prepared]:
-    topology = large_topology(coordinator, group_id, brought)
+    topology = large_topology(coordinator, group_id, member_topology)
     if topology is None:
-        return Prepared(brought)
+        return Prepared(member_topology)
     version = coordinator.topics.version
     outcome = yield from working_out(coordinator.topics, topology)
-    return Prepared(brought, topology, version, outcome)
+    return Prepared(member_topology, topology, version, outcome)
 
 
-def large_topology(coordinator: GroupCoordinator, group_id: str, brought: Topology | None) -> Topology | None:
-    """The topology that a heartbeat is about to work out, if it is a large one."""
+def large_topology(coordinator: GroupCoordinator, group_id: str, member_topology: Topology | None) -> Topology | None:
+    """Return the topology that a heartbeat will have to configure, if it is large."""
     group = coordinator.streams_group(group_id)
-    topology = brought if group is None or group.topology is None else group.topology
+    topology = member_topology if group is None or group.topology is None else group.topology
     if topology is None or (group is not None and _is_up_to_date(group)):
         return None
     return topology if _is_large(topology) else None

@@ -1,7 +1,7 @@
-"""The way of a member from the tasks it has to those it is to have, step by step (streams-groups §9).
+"""Reconciliation of a member: the steps from its current tasks to its target (streams-groups §9).
 
-Tasks are taken away before any is given. What others still have is given when they have let go; so is what the member
-itself is to have in another role than before. Source: Kafka's `CurrentAssignmentBuilder`.
+Tasks are revoked before others are assigned. A task that another member still owns is assigned when that member has
+revoked it; so is a task that changes its role on the same member. Source: Kafka's `CurrentAssignmentBuilder`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,7 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_states import StreamsMemberState
 from kohort.coordinator.streams.streams_values import Tasks, TaskSets
 
-IsBlocked = Callable[[Role, str, int], bool]
-"""Whether a task of a subtopology may not be given in that role yet."""
+IsBlocked = Callable[[Role, str, int], bool]  # function that returns whether a task cannot be assigned in a role yet
 
 
 def reconcile(
@@ -28,9 +27,10 @@ def reconcile(
     reported: TaskSets | None,
     is_blocked: IsBlocked,
 ) -> StreamsAssignment | None:
-    """The next step; `current` itself where there is none. None: the member must be fenced.
+    """Return the assignment after the next step: `current` if it does not change, None if the member must be fenced.
 
-    `reported`: the tasks that the member says it has; None where it did not say.
+    Args:
+        reported: Tasks that the member reports to own, or None if it does not report them.
     """
     state, epoch = current.state, current.epoch
     if state is StreamsMemberState.STABLE and epoch == target_epoch:
@@ -40,93 +40,103 @@ def reconcile(
             return current
         epoch += 1
     if state is StreamsMemberState.UNKNOWN:
-        # Only a newer broker knows what this was: the member must begin without tasks.
+        # The state was written by a newer broker: the member must start without tasks.
         if reported is None or reported != TaskSets():
             return None
         epoch = target_epoch
-    return _Step(current, target, target_epoch, is_blocked).taken(epoch, reported)
+    return _Step(current, target, target_epoch, is_blocked).next_assignment(epoch, reported)
 
 
 def _has_any(reported: TaskSets | None, tasks: OwnedTasks) -> bool:
-    """Whether the member may still have one of the tasks in its role. It may where it does not say."""
+    """Return whether the member may still own one of the tasks. It may if it does not report its tasks."""
     if reported is None:
         return True
-    said = (reported.active, reported.standby, reported.warmup)
-    return any(map(_meet, said, tasks.roles))
+    reported_roles = (reported.active, reported.standby, reported.warmup)
+    return any(map(_overlap, reported_roles, tasks.roles))
 
 
-def _meet(reported: Tasks, tasks: Mapping[str, Mapping[int, int] | frozenset[int]]) -> bool:
-    return any(not each.isdisjoint(tasks.get(subtopology_id, ())) for subtopology_id, each in reported.items())
+def _overlap(reported: Tasks, tasks: Mapping[str, Mapping[int, int] | frozenset[int]]) -> bool:
+    return any(
+        not partitions.isdisjoint(tasks.get(subtopology_id, ())) for subtopology_id, partitions in reported.items()
+    )
 
 
 class _Step:
-    """What stays, goes and comes."""
+    """Comparison of the current assignment with the target."""
 
     def __init__(self, current: StreamsAssignment, target: TaskSets, target_epoch: int, is_blocked: IsBlocked) -> None:
         self._current = current
         self._target_epoch = target_epoch
         self._is_blocked = is_blocked
-        self._waiting = False
+        self._is_waiting = False
         assigned = current.assigned
         self._active = self._compare_active(assigned.active, target.active)
         self._standby = self._compare(Role.STANDBY, assigned.standby, target.standby)
         self._warmup = self._compare(Role.WARMUP, assigned.warmup, target.warmup)
 
-    def taken(self, epoch: int, reported: TaskSets | None) -> StreamsAssignment:
-        """The member after it. `epoch`: what it keeps if it has to give up something first."""
-        kept, revoked, given = (
-            OwnedTasks(*each) for each in zip(self._active, self._standby, self._warmup, strict=True)
+    def next_assignment(self, epoch: int, reported: TaskSets | None) -> StreamsAssignment:
+        """Return the assignment after the step.
+
+        Args:
+            epoch: The member epoch if tasks must be revoked first.
+        """
+        kept, revoked, added = (
+            OwnedTasks(*by_role) for by_role in zip(self._active, self._standby, self._warmup, strict=True)
         )
-        before = self._current.epoch
+        previous_epoch = self._current.epoch
         if revoked and _has_any(reported, revoked):
-            return StreamsAssignment(epoch, before, StreamsMemberState.UNREVOKED_TASKS, kept, revoked)
-        state = StreamsMemberState.UNRELEASED_TASKS if self._waiting else StreamsMemberState.STABLE
-        return StreamsAssignment(self._target_epoch, before, state, _merged(kept, given), NO_OWNED_TASKS)
+            return StreamsAssignment(epoch, previous_epoch, StreamsMemberState.UNREVOKED_TASKS, kept, revoked)
+        state = StreamsMemberState.UNRELEASED_TASKS if self._is_waiting else StreamsMemberState.STABLE
+        return StreamsAssignment(self._target_epoch, previous_epoch, state, _merged(kept, added), NO_OWNED_TASKS)
 
     def _compare_active(self, assigned: Owned, target: Tasks) -> tuple[Owned, Owned, Owned]:
-        kept, revoked, given = self._compare(
-            Role.ACTIVE, {each: frozenset(assigned[each]) for each in assigned}, target
+        kept, revoked, added = self._compare(
+            Role.ACTIVE, {subtopology_id: frozenset(assigned[subtopology_id]) for subtopology_id in assigned}, target
         )
         return (
             _with_epochs(kept, assigned),
             _with_epochs(revoked, assigned),
-            {subtopology_id: dict.fromkeys(each, self._target_epoch) for subtopology_id, each in given.items()},
+            {subtopology_id: dict.fromkeys(tasks, self._target_epoch) for subtopology_id, tasks in added.items()},
         )
 
     def _compare(self, role: Role, assigned: Tasks, target: Tasks) -> tuple[Tasks, Tasks, Tasks]:
-        """The tasks of a role that stay, that go, and that may come now."""
+        """Return the tasks of a role to keep, to revoke, and to add now."""
         kept: dict[str, frozenset[int]] = {}
         revoked: dict[str, frozenset[int]] = {}
-        given: dict[str, frozenset[int]] = {}
+        added: dict[str, frozenset[int]] = {}
         for subtopology_id in {**assigned, **target}:
-            had = assigned.get(subtopology_id, frozenset())
-            wanted = target.get(subtopology_id, frozenset())
-            missing = wanted - had
-            free = frozenset(each for each in missing if not self._is_blocked(role, subtopology_id, each))
-            self._waiting |= len(free) < len(missing)
-            for where, tasks in ((kept, had & wanted), (revoked, had - wanted), (given, free)):
+            owned = assigned.get(subtopology_id, frozenset())
+            target_tasks = target.get(subtopology_id, frozenset())
+            missing = target_tasks - owned
+            free = frozenset(
+                partition for partition in missing if not self._is_blocked(role, subtopology_id, partition)
+            )
+            self._is_waiting |= len(free) < len(missing)
+            for by_subtopology, tasks in ((kept, owned & target_tasks), (revoked, owned - target_tasks), (added, free)):
                 if tasks:
-                    where[subtopology_id] = tasks
-        return kept, revoked, given
+                    by_subtopology[subtopology_id] = tasks
+        return kept, revoked, added
 
 
 def _with_epochs(tasks: Tasks, assigned: Owned) -> Owned:
     return {
-        subtopology_id: {each: epoch for each, epoch in assigned[subtopology_id].items() if each in partitions}
+        subtopology_id: {
+            partition: epoch for partition, epoch in assigned[subtopology_id].items() if partition in partitions
+        }
         for subtopology_id, partitions in tasks.items()
     }
 
 
-def _merged(kept: OwnedTasks, given: OwnedTasks) -> OwnedTasks:
+def _merged(kept: OwnedTasks, added: OwnedTasks) -> OwnedTasks:
     active = {
-        subtopology_id: {**kept.active.get(subtopology_id, {}), **given.active.get(subtopology_id, {})}
-        for subtopology_id in {**kept.active, **given.active}
+        subtopology_id: {**kept.active.get(subtopology_id, {}), **added.active.get(subtopology_id, {})}
+        for subtopology_id in {**kept.active, **added.active}
     }
-    return OwnedTasks(active, _union(kept.standby, given.standby), _union(kept.warmup, given.warmup))
+    return OwnedTasks(active, _union(kept.standby, added.standby), _union(kept.warmup, added.warmup))
 
 
-def _union(kept: Tasks, given: Tasks) -> Tasks:
+def _union(kept: Tasks, added: Tasks) -> Tasks:
     return {
-        subtopology_id: kept.get(subtopology_id, frozenset()) | given.get(subtopology_id, frozenset())
-        for subtopology_id in {**kept, **given}
+        subtopology_id: kept.get(subtopology_id, frozenset()) | added.get(subtopology_id, frozenset())
+        for subtopology_id in {**kept, **added}
     }

@@ -1,4 +1,4 @@
-"""Answers to members of streams groups (streams-groups §2)."""
+"""Responses to members of streams groups (streams-groups §2)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,19 +15,18 @@ from kohort.protocol.messages.streams_group_heartbeat import Status, StreamsGrou
 
 
 def refused(refusal: Refusal) -> StreamsGroupHeartbeatResponse:
-    """The answer to a member that is refused."""
     return StreamsGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-def gone(member: StreamsMember) -> StreamsGroupHeartbeatResponse:
-    """The answer to a member that has left."""
+def leave_response(member: StreamsMember) -> StreamsGroupHeartbeatResponse:
+    """Return the response to a member that has left."""
     return StreamsGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=LEAVING_EPOCH
     )
 
 
 def shutdown_status(group: StreamsGroup) -> tuple[MemberStatus, ...]:
-    """What everybody hears after somebody wanted the whole application to end."""
+    """Return the status for all members after one has requested the shutdown of the application."""
     if group.shutdown_requested_by is None:
         return ()
     detail = (
@@ -43,14 +42,21 @@ def answer(
     topology: ConfiguredTopology,
     statuses: Iterable[MemberStatus],
     *,
-    tells_tasks: bool,
+    with_tasks: bool,
     seen_endpoints: int,
 ) -> StreamsGroupHeartbeatResponse:
-    """What a member hears. `seen_endpoints`: the endpoint epoch that it knows. Raises NotConfigured.
+    """Return the response to a member.
 
-    Telling the tasks of a member that can be asked gives the group another endpoint epoch, whatever comes of the rest.
+    If it includes the tasks of a member with an endpoint, the endpoint epoch is incremented, even if the heartbeat
+    fails later.
+
+    Args:
+        seen_endpoints: Endpoint epoch that the member knows.
+
+    Raises:
+        NotConfigured: The topics of a subtopology are unknown.
     """
-    if tells_tasks and member.metadata.user_endpoint is not None:
+    if with_tasks and member.metadata.user_endpoint is not None:
         group.endpoint_epoch += 1
     current, config = member.current, group.coordinator.streams_config(group.group_id)
     response = StreamsGroupHeartbeatResponse(
@@ -58,24 +64,24 @@ def answer(
         member_id=member.member_id,
         member_epoch=current.epoch,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
-        status=tuple(Status(status_code=each.code, status_detail=each.detail) for each in statuses),
+        status=tuple(Status(status_code=status.code, status_detail=status.detail) for status in statuses),
         endpoint_information_epoch=group.endpoint_epoch,
     )
-    if tells_tasks:
-        _tell_tasks(response, current.assigned)
+    if with_tasks:
+        _set_tasks(response, current.assigned)
     if group.endpoint_epoch != seen_endpoints:
         response.partitions_by_user_endpoint = partitions_by_endpoint(group, member, topology)
     return response
 
 
-def _tell_tasks(response: StreamsGroupHeartbeatResponse, assigned: OwnedTasks) -> None:
+def _set_tasks(response: StreamsGroupHeartbeatResponse, assigned: OwnedTasks) -> None:
     response.active_tasks = task_ids(assigned.active)
     response.standby_tasks = task_ids(assigned.standby)
     response.warmup_tasks = task_ids(assigned.warmup)
 
 
 def task_ids(tasks: Mapping[str, Iterable[int]]) -> tuple[TaskIds, ...]:
-    """Tasks by subtopology, partitions ascending."""
+    """Return tasks by subtopology, with sorted partitions."""
     return tuple(
         TaskIds(subtopology_id=subtopology_id, partitions=tuple(sorted(tasks[subtopology_id])))
         for subtopology_id in sorted(tasks)

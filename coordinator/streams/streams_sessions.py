@@ -1,4 +1,4 @@
-"""Sessions of a streams group's members, time to give up tasks, and how they go (streams-groups §9, §11)."""
+"""Sessions, revocation timeouts and removal of a streams group's members (streams-groups §9, §11)."""
 
 from collections.abc import Mapping
 
@@ -23,18 +23,16 @@ from kohort.protocol.errors import ErrorCode
 
 
 def keep_alive(group: StreamsGroup, member: StreamsMember, now_ms: int) -> None:
-    """The session of a member begins anew."""
     timeout_ms = group.coordinator.streams_config(group.group_id).session_timeout_ms
     extend_session(group, member, timeout_ms, now_ms, session_expired)
 
 
 def session_expired(group: StreamsGroup, member: StreamsMember, now_ms: int) -> None:
-    """A member has been silent for its session timeout."""
     expire(group, member, "session_expired", now_ms)
 
 
 def watch_revocation(group: StreamsGroup, member: StreamsMember, now_ms: int) -> None:
-    """A member that is to give up tasks has its rebalance timeout for it."""
+    """Start the revocation timeout, which is the rebalance timeout, of a member that must revoke tasks."""
     stop(group, member.revocation)
     member.revocation = None
     if member.current.state is not StreamsMemberState.UNREVOKED_TASKS:
@@ -49,19 +47,19 @@ def watch_revocation(group: StreamsGroup, member: StreamsMember, now_ms: int) ->
 
 
 def expire(group: StreamsGroup, member: StreamsMember, cause: str, now_ms: int) -> None:
-    """Puts out a member whose time is up; a little later again, if that cannot be written."""
+    """Remove a member after a timeout. If the write fails, try again later."""
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        back = group.members.get(member.member_id) if group.is_there else None
-        if error is not ErrorCode.none and back is not None:
-            stop(group, back.session)
-            back.session = start(group, back, FENCE_RETRY_MS, now_ms, session_expired)
+        current_member = group.members.get(member.member_id) if group.is_there else None
+        if error is not ErrorCode.none and current_member is not None:
+            stop(group, current_member.session)
+            current_member.session = start(group, current_member, FENCE_RETRY_MS, now_ms, session_expired)
 
     put_out(group, member, cause_of(member, cause), now_ms, written)
 
 
 def put_out(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: int, on_written: OnWritten) -> None:
-    """Takes a member out of the group. The next heartbeat of anybody computes who gets its tasks."""
+    """Remove a member from the group. The next heartbeat of any member computes the new target."""
     changes = GroupChanges(group)
     stop_all(group, member)
     for kind in (StreamsKind.CURRENT, StreamsKind.TARGET, StreamsKind.MEMBER):
@@ -73,20 +71,23 @@ def put_out(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: in
 
 
 def begin_timers(group: StreamsGroup, now_ms: int) -> None:
-    """Every member of a group that was loaded has a whole session, and time to give up what it must."""
+    """Start full sessions and revocation timeouts of a loaded group."""
     for member in group.members.values():
         keep_alive(group, member, now_ms)
         watch_revocation(group, member, now_ms)
 
 
-def resume_timers(group: StreamsGroup, before: Mapping[str, ModernMember], now_ms: int) -> None:
-    """Also time to give up what a member must. `before`: those there were before something was taken back."""
-    resume_sessions(group, before, keep_alive, now_ms)
+def resume_timers(group: StreamsGroup, previous_members: Mapping[str, ModernMember], now_ms: int) -> None:
+    """Restart the timers after changes were undone.
+
+    Args:
+        before: Members before the changes were undone.
+    """
+    resume_sessions(group, previous_members, keep_alive, now_ms)
     if group.is_there:
         for member in group.members.values():
             watch_revocation(group, member, now_ms)
 
 
 def cause_of(member: StreamsMember, name: str) -> Cause:
-    """A cause that a member has brought about."""
     return Cause(name, member.member_id, member.metadata.client_id, member.metadata.client_host)

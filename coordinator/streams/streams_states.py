@@ -1,10 +1,10 @@
-"""The states of a streams group and of its members (streams-groups §4)."""
+"""States of a streams group and of its members (streams-groups §4)."""
 
 from enum import Enum, IntEnum
 
 
 class StreamsGroupState(Enum):
-    """A group's state; the value is its name on the wire. It follows from epochs and members, and is not kept."""
+    """State of a group, named as on the wire. It is derived from epochs and members, and not written to the log."""
 
     EMPTY = "Empty"
     NOT_READY = "NotReady"
@@ -16,7 +16,7 @@ class StreamsGroupState(Enum):
 
 
 class StreamsMemberState(IntEnum):
-    """How far a member is with its target; the value is the one in the log."""
+    """Progress of a member towards its target, with the values of the log."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2

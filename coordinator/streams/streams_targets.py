@@ -1,4 +1,4 @@
-"""The target assignment of a streams group: which tasks each member is to have (streams-groups §7)."""
+"""Target assignment of a streams group: the tasks that each member is to own (streams-groups §7)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -19,8 +19,7 @@ from kohort.coordinator.streams.topology import ConfiguredTopology
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-NUM_STANDBY_REPLICAS = "num.standby.replicas"
-"""The one setting that assignments depend on (Kafka 4.3)."""
+NUM_STANDBY_REPLICAS = "num.standby.replicas"  # the only setting that affects assignments (Kafka 4.3)
 
 DELAYED_AT_FIRST = Status(
     StatusCode.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay."
@@ -31,18 +30,17 @@ DELAYED_BY_INTERVAL = Status(
 
 
 class Inputs(NamedTuple):
-    """What a target follows from."""
+    """Values that determine a target."""
 
     members: Mapping[str, AssignorMember]
     tasks: Mapping[str, int]
     stateful: frozenset[str]
     standby_replicas: int
-    processes: Mapping[str, list[str]]
-    """The members of each process."""
+    processes: Mapping[str, list[str]]  # member ids of each process
 
 
 def assignment_configs(group: StreamsGroup) -> Pairs:
-    """The settings that assignments depend on, as they are now."""
+    """Return the current settings that affect assignments."""
     replicas = group.coordinator.streams_config(group.group_id).num_standby_replicas
     return ((NUM_STANDBY_REPLICAS, str(replicas)),)
 
@@ -50,7 +48,7 @@ def assignment_configs(group: StreamsGroup) -> Pairs:
 def update_target(
     group: StreamsGroup, changes: GroupChanges, topology: ConfiguredTopology, now_ms: int
 ) -> tuple[Status, ...]:
-    """Computes the target if it is due. Returns what the member is told if it has to wait for that."""
+    """Compute the target if it is due. Return the status for the member if the target is delayed."""
     if group.is_delayed:
         return (DELAYED_AT_FIRST,)
     if group.target_epoch >= group.epoch:
@@ -67,9 +65,10 @@ def _is_young(group: StreamsGroup, now_ms: int) -> bool:
 
 
 def compute(group: StreamsGroup, changes: GroupChanges, topology: ConfiguredTopology, now_ms: int) -> None:
-    """Computes the target for the group's epoch, and notes it for the members whose tasks change.
+    """Compute the target for the group's epoch and update the members whose tasks change.
 
-    It stays due where that takes long; see modern/preparing.py.
+    A computation that takes long continues in the background; see modern/preparing.py. Until it ends, the target stays
+    due.
     """
     targets: Mapping[str, TaskSets] | None = {}
     if topology.ready:
@@ -85,20 +84,22 @@ def compute(group: StreamsGroup, changes: GroupChanges, topology: ConfiguredTopo
 
 
 def _inputs(group: StreamsGroup, topology: ConfiguredTopology) -> Inputs:
-    """Settings are those of the group's epoch: the same heartbeat has given it another one if they have changed."""
+    """Return the inputs. Their settings are those of the group epoch, which this heartbeat has updated."""
     members = {}
     for member in _in_order(group):
-        before = group.target_of(member.member_id)
-        members[member.member_id] = AssignorMember(member.metadata.process_id, before.active, before.standby)
+        previous_target = group.target_of(member.member_id)
+        members[member.member_id] = AssignorMember(
+            member.metadata.process_id, previous_target.active, previous_target.standby
+        )
     replicas = int(dict(group.configs).get(NUM_STANDBY_REPLICAS, 0))
     return Inputs(members, topology.tasks, topology.stateful, replicas, _by_process(members))
 
 
 def _in_order(group: StreamsGroup) -> list[StreamsMember]:
-    """Members as Kafka's assignor gets them: it decides between members that are equally good by that."""
-    known = [member for member in group.members.values() if member.current is not FIRST]
+    """Return the members in the order of Kafka's assignor, which decides between equally good ones."""
+    assigned = [member for member in group.members.values() if member.current is not FIRST]
     added = [member for member in group.members.values() if member.current is FIRST]
-    return in_assignors_order(known, added, _hash_of, group.most_members)
+    return in_assignors_order(assigned, added, _hash_of, group.most_members)
 
 
 def _hash_of(member: StreamsMember) -> int:
@@ -106,16 +107,16 @@ def _hash_of(member: StreamsMember) -> int:
 
 
 def _by_process(members: Mapping[str, AssignorMember]) -> dict[str, list[str]]:
-    """The members of each process, as Kafka's assignor keeps them: in a map made for as many as there are members."""
-    found: dict[str, list[str]] = {}
+    """Return the member ids of each process, in the order of Kafka's map, whose capacity is the number of members."""
+    member_ids: dict[str, list[str]] = {}
     for member_id, member in members.items():
-        found.setdefault(member.process_id, []).append(member_id)
-    ordered = in_map_order(found, java_hash, capacity=len(members))
-    return {process_id: in_map_order(found[process_id], java_hash) for process_id in ordered}
+        member_ids.setdefault(member.process_id, []).append(member_id)
+    ordered = in_map_order(member_ids, java_hash, capacity=len(members))
+    return {process_id: in_map_order(member_ids[process_id], java_hash) for process_id in ordered}
 
 
 class InitialDelay(DelayedOperation):
-    """Lets a group that was empty wait for more members before it computes a target."""
+    """Rebalance delay after the first member joins an empty group."""
 
     __slots__ = ("_group",)
 
@@ -124,10 +125,10 @@ class InitialDelay(DelayedOperation):
         self._group = group
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Computes the target without any heartbeat, unless everybody has left or nobody knows the topics yet.
+        """Compute the target without a heartbeat, if the group has members and its topology is configured.
 
-        Nobody does if there was one heartbeat only, the join that has created the group (Kafka: `streamsGroupHeartbeat`
-        leaves what is not written with a group that nobody knows).
+        It is not configured if the only heartbeat was the join that created the group (in Kafka,
+        `streamsGroupHeartbeat` discards the in-memory state of a new group).
         """
         group = self._group
         topology = group.configured
@@ -136,15 +137,15 @@ class InitialDelay(DelayedOperation):
             return
         changes = GroupChanges(group)
         compute(group, changes, topology, now_ms)
-        changes.write(now_ms, Cause("initial_delay"), _nobody_waits)
+        changes.write(now_ms, Cause("initial_delay"), _ignore_result)
 
 
-def _nobody_waits(error: ErrorCode, now_ms: int) -> None:
-    """If that could not be written the next heartbeat computes a target."""
+def _ignore_result(error: ErrorCode, now_ms: int) -> None:
+    """Ignore a failed write: the next heartbeat computes a target."""
 
 
 def delay(group: StreamsGroup, now_ms: int) -> None:
-    """A group that was empty gives nobody any task for a while, if it is set so."""
+    """Start the initial rebalance delay of a group that was empty, if it is configured."""
     delay_ms = group.coordinator.streams_config(group.group_id).initial_rebalance_delay_ms
     if delay_ms > 0 and not group.is_delayed:
         group.initial_delay = InitialDelay(now_ms + delay_ms, group)

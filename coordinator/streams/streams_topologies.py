@@ -1,4 +1,4 @@
-"""The topology of a group: who brings it, and which topics it needs (streams-groups §5, §6)."""
+"""Topology of a group: the one that members send, and the topics it needs (streams-groups §5, §6)."""
 
 from collections.abc import Generator
 from functools import partial
@@ -16,79 +16,76 @@ from kohort.coordinator.streams.topology import BrokenTopology, ConfiguredTopolo
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.errors import ErrorCode
 
-WorkingOut = Generator[None, None, ConfiguredTopology | Refusal]
-"""A topology that is being worked out. It yields where others may come."""
+# steps that configure a topology; they yield so that other requests are served
+ConfigureSteps = Generator[None, None, ConfiguredTopology | Refusal]
 
 
 class Prepared(NamedTuple):
-    """What is known ahead of a heartbeat: a large topology takes its time (`streams_preparing.py`)."""
+    """Results that were computed before the heartbeat was handled, for large topologies (`streams_preparing.py`)."""
 
-    brought: Topology | None = None
-    """The topology that the heartbeat brings."""
-    topology: Topology | None = None
-    """A topology that was worked out: this one, or the group's."""
-    version: int = 0
-    """What `TopicView.version` was then."""
-    outcome: ConfiguredTopology | Refusal | None = None
-    """What came of it; None if nothing was worked out."""
-    encoded: bytes | None = None
-    """The value of the record of the topology that is brought, if it is a large one that the group has not."""
-    equal_to: Topology | None = None
-    """The group's topology, if the one that is brought was compared with it and has the same content."""
+    member_topology: Topology | None = None  # the topology in the heartbeat
+    topology: Topology | None = None  # the topology that was configured: that one, or the group's
+    version: int = 0  # `TopicView.version` at that time
+    outcome: ConfiguredTopology | Refusal | None = None  # the configured topology; None if nothing was configured
+    encoded: bytes | None = None  # record value of the topology in the heartbeat, if it is large and the group has none
+    equal_to: Topology | None = None  # the group's topology, if the one in the heartbeat has the same content
 
 
 class Configured(NamedTuple):
-    """What a heartbeat finds out about the topology."""
+    """Current topology, as the heartbeat sees it."""
 
     topology: ConfiguredTopology
-    metadata_hash: int
-    """The hash of the topics it needs, as they are now."""
-    validated_epoch: int
-    """Its epoch if it is ready."""
+    metadata_hash: int  # hash of the topics that it needs
+    validated_epoch: int  # its epoch, if it is ready
 
 
 def take_topology(
     group: StreamsGroup, changes: GroupChanges, topology: Topology | None, prepared: Prepared
 ) -> Refusal | None:
-    """Takes over the topology of the first member. Others must bring an equal one, or one of an older epoch.
+    """Set the topology of the first member. Other members must send an equal one, or one of an older epoch.
 
-    INVALID_REQUEST; UNKNOWN_SERVER_ERROR for a negative epoch and for two subtopologies of one id.
+    Errors: INVALID_REQUEST; UNKNOWN_SERVER_ERROR for a negative epoch and for two subtopologies with the same id.
     """
     if topology is None:
         return None
-    by_id = {each.subtopology_id: each for each in topology.subtopologies}
+    by_id = {subtopology.subtopology_id: subtopology for subtopology in topology.subtopologies}
     if topology.epoch < 0 or len(by_id) < len(topology.subtopologies):
         return UNFORESEEN
-    known = group.topology
-    if known is None:
+    group_topology = group.topology
+    if group_topology is None:
         if prepared.encoded is not None:
             group.encoded_topology = topology, prepared.encoded
         changes.make(StreamsKind.TOPOLOGY, None, topology)
         return None
-    if topology.epoch < known.epoch:
+    if topology.epoch < group_topology.epoch:
         return None
-    if prepared.equal_to is known:
+    if prepared.equal_to is group_topology:
         return None
-    is_equal = topology.epoch == known.epoch and by_id == {each.subtopology_id: each for each in known.subtopologies}
+    is_equal = topology.epoch == group_topology.epoch and by_id == {
+        subtopology.subtopology_id: subtopology for subtopology in group_topology.subtopologies
+    }
     return None if is_equal else UPDATED_TOPOLOGY
 
 
-def comparing(brought: Topology, known: Topology) -> Generator[None, None, bool]:
-    """Whether two topologies have the same epoch and content, in whatever order. Yields after each subtopology."""
-    if (brought.epoch, len(brought.subtopologies)) != (known.epoch, len(known.subtopologies)):
+def comparing(member_topology: Topology, group_topology: Topology) -> Generator[None, None, bool]:
+    """Return whether two topologies have the same epoch and content, in any order. Yield after each subtopology."""
+    if (member_topology.epoch, len(member_topology.subtopologies)) != (
+        group_topology.epoch,
+        len(group_topology.subtopologies),
+    ):
         return False
-    by_id = {each.subtopology_id: each for each in known.subtopologies}
-    seen: set[str] = set()
-    for each in brought.subtopologies:
-        if by_id.get(each.subtopology_id) != each or each.subtopology_id in seen:
+    by_id = {subtopology.subtopology_id: subtopology for subtopology in group_topology.subtopologies}
+    compared_ids: set[str] = set()
+    for subtopology in member_topology.subtopologies:
+        if by_id.get(subtopology.subtopology_id) != subtopology or subtopology.subtopology_id in compared_ids:
             return False
-        seen.add(each.subtopology_id)
+        compared_ids.add(subtopology.subtopology_id)
         yield
     return True
 
 
 def stale_status(group: StreamsGroup, topology_epoch: int) -> tuple[Status, ...]:
-    """What a member hears whose topology is an older one than the group's."""
+    """Return the status for a member whose topology is older than the group's."""
     if group.topology is None or topology_epoch >= group.topology.epoch:
         return ()
     detail = (
@@ -98,17 +95,17 @@ def stale_status(group: StreamsGroup, topology_epoch: int) -> tuple[Status, ...]
 
 
 def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -> Configured | Refusal:
-    """The topology with the number of partitions of each topic, worked out anew if any of them has changed.
+    """Return the topology with partition counts, which are computed again if topics have changed.
 
-    Refusals: see `working_out`.
+    Errors: see `working_out`.
     """
-    assert group.topology is not None, "who joins brings one"
+    assert group.topology is not None, "a member that joins sends one"
     version = group.coordinator.topics.version
-    metadata_hash, before = group.metadata_hash, group.configured
-    if before is None or group.checked_version != version:
+    metadata_hash, previous = group.metadata_hash, group.configured
+    if previous is None or group.checked_version != version:
         group.checked_version = version
         metadata_hash = current_hash(group)
-    if before is None or metadata_hash != group.metadata_hash:
+    if previous is None or metadata_hash != group.metadata_hash:
         outcome = prepared.outcome
         if outcome is None or prepared.topology is not group.topology or prepared.version != version:
             outcome = at_once(working_out(group.coordinator.topics, group.topology))
@@ -116,29 +113,29 @@ def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -
             return outcome
         group.configured = outcome
         changes.on_undo(lambda now_ms: _configure_again(group))
-    found = group.configured
-    assert found is not None, "it was just made, or known before"
-    return Configured(found, metadata_hash, group.topology.epoch if found.ready else NOT_VALIDATED)
+    topology = group.configured
+    assert topology is not None, "configured above or earlier"
+    return Configured(topology, metadata_hash, group.topology.epoch if topology.ready else NOT_VALIDATED)
 
 
 def _configure_again(group: StreamsGroup) -> None:
     group.configured = None
 
 
-def working_out(topics: TopicView, topology: Topology) -> WorkingOut:
-    """What a group can do with a topology.
+def working_out(topics: TopicView, topology: Topology) -> ConfigureSteps:
+    """Compute the partition counts of a topology.
 
-    STREAMS_INVALID_TOPOLOGY: it cannot be worked out; UNKNOWN_SERVER_ERROR: Kafka does not foresee what it says.
+    Errors: STREAMS_INVALID_TOPOLOGY; UNKNOWN_SERVER_ERROR for a topology that Kafka does not expect.
     """
     steps = configuring(topology, partial(_partitions_of, topics))
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: ConfiguredTopology = end.value
-            return found
-        except InvalidTopology as problem:
-            return Refusal(ErrorCode.streams_invalid_topology, str(problem))
+            configured: ConfiguredTopology = end.value
+            return configured
+        except InvalidTopology as error:
+            return Refusal(ErrorCode.streams_invalid_topology, str(error))
         except BrokenTopology:
             return UNFORESEEN
         yield

@@ -1,18 +1,17 @@
-"""Topologies, tasks and statuses of streams groups, as values (streams-groups §2, §4). They are never changed."""
+"""Topologies, tasks and statuses of streams groups, as immutable values (streams-groups §2, §4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-Tasks = Mapping[str, frozenset[int]]
-"""Partitions by subtopology id; a task is one of them. No subtopology has none."""
+Tasks = Mapping[str, frozenset[int]]  # Partitions by subtopology id; each is a task. No subtopology has an empty set.
 
 NO_TASKS: dict[str, frozenset[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSets:
-    """The tasks of a member, by role."""
+    """Tasks of a member, by role."""
 
     active: Tasks = field(default_factory=dict)
     standby: Tasks = field(default_factory=dict)
@@ -24,19 +23,17 @@ NO_TASK_SETS = TaskSets()
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """A topic that Kafka Streams makes for itself, as a topology describes it."""
+    """Internal topic of Kafka Streams, as described by a topology."""
 
     name: str
-    partitions: int = 0
-    """0: the coordinator decides."""
-    replication_factor: int = 0
-    """0: the broker's default."""
+    partitions: int = 0  # 0: the coordinator decides
+    replication_factor: int = 0  # 0: the broker's default
     topic_configs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CopartitionGroup:
-    """Sources of a subtopology that must have as many partitions as each other, by their indices."""
+    """Sources of a subtopology that must have the same number of partitions, by index."""
 
     source_topics: tuple[int, ...] = ()
     source_topic_regex: tuple[int, ...] = ()
@@ -45,7 +42,7 @@ class CopartitionGroup:
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """A part of a topology that is connected with the others by repartition topics only."""
+    """Part of a topology that is connected with the others by repartition topics only."""
 
     subtopology_id: str
     source_topics: tuple[str, ...] = ()
@@ -58,14 +55,14 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """What an application does, as its members describe it."""
+    """Topology of an application, as described by its members."""
 
     epoch: int = 0
     subtopologies: tuple[Subtopology, ...] = ()
 
 
 class StatusCode(IntEnum):
-    """What a member is told beside its tasks."""
+    """Status of a member in a heartbeat response."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -77,7 +74,7 @@ class StatusCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code, and Kafka's sentence about it."""
+    """Status code with Kafka's message."""
 
     code: StatusCode
     detail: str

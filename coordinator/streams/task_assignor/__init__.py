@@ -1,6 +1,6 @@
-"""The assignor of streams groups: which member has which task, and keeps a copy of which (streams-groups §8).
+"""Assignor of streams groups: active and standby tasks of each member (streams-groups §8).
 
-Pure functions of members, tasks and what everybody had.
+Pure functions of members, tasks and the previous assignment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,5 +20,5 @@ def assign(
     standby_replicas: int,
     processes: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, TaskSets]:
-    """What each member is to have, by its id; nobody is served in between. Arguments: see `assigning`."""
+    """Call `assigning` without pauses."""
     return at_once(assigning(members, tasks, stateful, standby_replicas, processes))

@@ -1,4 +1,4 @@
-"""A member of a streams group as the assignor sees it."""
+"""Member of a streams group, from the assignor's point of view."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,8 @@ from kohort.coordinator.streams.streams_values import Tasks
 
 @dataclass(frozen=True, slots=True)
 class AssignorMember:
-    """Who is to be given tasks, and what it was to have until now."""
+    """Member and its previous tasks."""
 
-    process_id: str
-    """The instance of the application that it is a thread of."""
+    process_id: str  # the application instance with the member's thread
     active: Tasks = field(default_factory=dict)
     standby: Tasks = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""A queue whose head has the least load.
+"""Priority queue whose head has the lowest load.
 
-Among those with equal load the order is that of Java's `PriorityQueue`: it decides which of several equally good
-assignments Kafka finds, and which of them it never finds.
+Items of equal load have the order of Java's `PriorityQueue`, which decides which of several equally good assignments
+Kafka chooses, and which it never chooses.
 """
 
 from typing import Generic, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class LoadQueue(Generic[T]):
-    """A binary heap. The load of what is in it does not change; what is taken out may come back with another one."""
+    """Binary heap. The load of an item does not change while it is queued."""
 
     __slots__ = ("_heap",)
 
@@ -21,7 +21,6 @@ class LoadQueue(Generic[T]):
         return len(self._heap)
 
     def put(self, load: float, item: T) -> None:
-        """Adds one: it rises past those with more load."""
         heap = self._heap
         position = len(heap)
         heap.append((load, item))
@@ -34,7 +33,7 @@ class LoadQueue(Generic[T]):
         heap[position] = (load, item)
 
     def take(self) -> T:
-        """Removes the head: the last one sinks from its place past those with less load."""
+        """Remove and return the head."""
         heap = self._heap
         last = heap.pop()
         if not heap:

@@ -1,4 +1,4 @@
-"""The orders in which tasks are shared out."""
+"""Orders in which tasks are assigned."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
@@ -8,34 +8,36 @@ TASKS_AT_ONCE = 100
 
 
 def in_java_order(ids: Iterable[str]) -> list[str]:
-    """Ids as Java compares them: by UTF-16 code units."""
-    return sorted(ids, key=lambda each: each.encode("utf-16-be", "surrogatepass"))
+    """Sort ids by UTF-16 code units, as Java does."""
+    return sorted(ids, key=lambda subtopology_id: subtopology_id.encode("utf-16-be", "surrogatepass"))
 
 
 def by_partition(ids: Sequence[str], tasks: Mapping[str, int]) -> Generator[int, None, list[Task]]:
-    """All tasks by (partition, subtopology). `ids`: subtopologies in order. Yields how many were listed since."""
-    found: list[Task] = []
+    """Sort all tasks by partition, then by subtopology in the order of `ids`.
+
+    Yield the number of tasks since the last yield.
+    """
+    ordered: list[Task] = []
     partition = 0
-    while ids := [each for each in ids if tasks[each] > partition]:
-        found += [(each, partition) for each in ids]
+    while ids := [subtopology_id for subtopology_id in ids if tasks[subtopology_id] > partition]:
+        ordered += [(subtopology_id, partition) for subtopology_id in ids]
         partition += 1
         yield len(ids)
-    return found
+    return ordered
 
 
 def by_subtopology(ids: Iterable[str], tasks: Sequence[Task]) -> Generator[int, None, list[Task]]:
-    """Tasks of one subtopology after the other, in the order of `ids`; within one they stay as they are.
+    """Sort tasks by subtopology in the order of `ids`. The sort is stable.
 
-    Yields how many it has moved since.
+    Yield the number of tasks since the last yield.
     """
-    found: dict[str, list[Task]] = {each: [] for each in ids}
-    for some in slices(tasks):
-        for task in some:
-            found[task[0]].append(task)
-        yield len(some)
-    return [task for tasks in found.values() for task in tasks]
+    tasks_by_id: dict[str, list[Task]] = {subtopology_id: [] for subtopology_id in ids}
+    for chunk in slices(tasks):
+        for task in chunk:
+            tasks_by_id[task[0]].append(task)
+        yield len(chunk)
+    return [task for tasks in tasks_by_id.values() for task in tasks]
 
 
 def slices(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    """A few tasks at a time: others may be served in between."""
     return (tasks[start : start + TASKS_AT_ONCE] for start in range(0, len(tasks), TASKS_AT_ONCE))

@@ -1,19 +1,18 @@
-"""How many tasks a member is to have at most, while tasks are shared out."""
+"""Highest number of tasks per member during an assignment."""
 
 
 class TaskQuota:
-    """Shares tasks evenly: who has reached its share leaves with it, and the rest is shared among the others."""
+    """Quota for an even distribution: a member that reaches it is done, and the rest is divided among the others."""
 
     __slots__ = ("_members", "_tasks", "share")
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
         self._members = members
-        self.share = _share(tasks, members)
-        """The tasks of one member, rounded up."""
+        self.share = _share(tasks, members)  # tasks of one member, rounded up
 
     def note(self, count: int) -> None:
-        """Counts a task: somebody has `count` now."""
+        """Note that a member now has `count` tasks."""
         if count == self.share:
             self._members -= 1
             self._tasks -= count

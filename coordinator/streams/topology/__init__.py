@@ -1,7 +1,7 @@
-"""The topology of a streams group: what no group accepts, and what follows from it and from the topics that there are.
+"""Topology of a streams group: its checks, and the results of configuring it with the existing topics.
 
-Numbers of partitions and tasks, internal topics that are missing, and topics that do not fit (streams-groups §3, §6).
-Pure functions of a topology and of the partitions that each topic has.
+The results are numbers of partitions and tasks, missing internal topics, and topics with wrong partition counts
+(streams-groups §3, §6). Pure functions of a topology and of the partition count of each topic.
 """
 
 from kohort.coordinator.streams.topology.configured_topology import BrokenTopology, ConfiguredTopology, InvalidTopology

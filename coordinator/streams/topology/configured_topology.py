@@ -1,4 +1,4 @@
-"""What is known of a topology once it was compared with the topics that there are."""
+"""Result of configuring a topology with the existing topics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,15 +7,15 @@ from kohort.coordinator.streams.streams_values import Status, Subtopology, Topic
 
 
 class InvalidTopology(Exception):
-    """A topology that no group accepts, in Kafka's words: STREAMS_INVALID_TOPOLOGY."""
+    """Topology that every group rejects, with Kafka's message: STREAMS_INVALID_TOPOLOGY."""
 
 
 class BrokenTopology(Exception):
-    """A topology that contradicts itself in a way that Kafka does not foresee: UNKNOWN_SERVER_ERROR, without words."""
+    """Contradictory topology that Kafka does not expect: UNKNOWN_SERVER_ERROR without a message."""
 
 
 class UnsuitableTopics(Exception):
-    """The topics that there are do not fit: the group is not ready, and its members hear why."""
+    """Existing topics do not fit: the group is not ready, and its members receive a status."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.detail)
@@ -24,17 +24,12 @@ class UnsuitableTopics(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopology:
-    """A topology with the numbers that were decided. Nothing is decided while topics do not fit (status 1 and 2)."""
+    """Topology with partition counts. It is empty if topics are missing or do not fit (status 1 and 2)."""
 
+    # sorted by id, with partition counts of repartition and changelog topics
     subtopologies: tuple[Subtopology, ...] = ()
-    """By id, with the partitions of their repartition and changelog topics."""
-    tasks: Mapping[str, int] = field(default_factory=dict)
-    """The number of tasks of each subtopology."""
-    stateful: frozenset[str] = frozenset()
-    """Subtopologies with a store, whose tasks may have standby copies."""
-    ready: bool = True
-    """Whether tasks may be handed out."""
-    status: tuple[Status, ...] = ()
-    """What keeps it from being ready."""
-    missing_internal: tuple[TopicInfo, ...] = ()
-    """Topics to be created, with as many partitions."""
+    tasks: Mapping[str, int] = field(default_factory=dict)  # number of tasks of each subtopology
+    stateful: frozenset[str] = frozenset()  # subtopologies with a state store, whose tasks may have standby copies
+    ready: bool = True  # whether tasks may be assigned
+    status: tuple[Status, ...] = ()  # why it is not ready
+    missing_internal: tuple[TopicInfo, ...] = ()  # topics to create, with their partition counts

@@ -1,4 +1,4 @@
-"""From a topology and the topics that there are to numbers of partitions and tasks (streams-groups §6).
+"""Computation of partition and task counts from a topology and the existing topics (streams-groups §6).
 
 Source: Kafka's `InternalTopicManager.configureTopics`.
 """
@@ -23,14 +23,19 @@ from kohort.coordinator.streams.topology.map_order import subtopologies_in_map_o
 from kohort.coordinator.streams.topology.partition_counts import PartitionCounts, effort_of, sources_of
 from kohort.coordinator.streams.topology.repartition_counts import decide_repartitions
 
+# Computation in progress. It yields its effort since the last yield, in tenths of a microsecond.
 Configuring = Generator[int, None, ConfiguredTopology]
-"""A topology that is being looked at. It yields how much was done since, in tenths of a microsecond."""
 
 
 def configuring(topology: Topology, partitions_of: Callable[[str], int | None]) -> Configuring:
-    """What a group can do with a topology.
+    """Compute the partition and task counts of a topology.
 
-    partitions_of: the partitions of a topic, None where there is none. Raises InvalidTopology and BrokenTopology.
+    Args:
+        partitions_of: Returns the partition count of a topic, or None if it does not exist.
+
+    Raises:
+        InvalidTopology: Every group rejects the topology.
+        BrokenTopology: The topology is contradictory.
     """
     subtopologies = yield from subtopologies_in_map_order(topology.subtopologies)
     together = yield from copartitioned_topics(subtopologies)
@@ -41,23 +46,23 @@ def configuring(topology: Topology, partitions_of: Callable[[str], int | None]) 
         yield from enforce_copartitioning(together, subtopologies, counts)
         yield from decide_changelogs(subtopologies, counts)
         return (yield from _configured(subtopologies, counts))
-    except UnsuitableTopics as problem:
-        return ConfiguredTopology(ready=False, status=(problem.status,))
+    except UnsuitableTopics as error:
+        return ConfiguredTopology(ready=False, status=(error.status,))
 
 
 def _configured(subtopologies: Iterable[Subtopology], counts: PartitionCounts) -> Configuring:
-    """All numbers are decided: whether the topics that exist have them, and which do not exist."""
+    """Check the existing topics against the counts, and find the missing ones."""
     decided: list[Subtopology] = []
     tasks: dict[str, int] = {}
-    for each in sorted(subtopologies, key=_id_of):
-        tasks[each.subtopology_id] = max(map(counts.of, sources_of(each)))
-        decided.append(_with_counts(each, counts))
-        yield 4 * effort_of(each)
+    for subtopology in sorted(subtopologies, key=_id_of):
+        tasks[subtopology.subtopology_id] = max(map(counts.of, sources_of(subtopology)))
+        decided.append(_with_counts(subtopology, counts))
+        yield 4 * effort_of(subtopology)
     missing = yield from missing_topics(decided, counts)
     return ConfiguredTopology(
         subtopologies=tuple(decided),
         tasks=tasks,
-        stateful=frozenset(each.subtopology_id for each in decided if each.state_changelog_topics),
+        stateful=frozenset(subtopology.subtopology_id for subtopology in decided if subtopology.state_changelog_topics),
         ready=not missing,
         status=missing_status(missing),
         missing_internal=missing,
@@ -77,11 +82,15 @@ def _with_counts(subtopology: Subtopology, counts: PartitionCounts) -> Subtopolo
 
 
 def _decided(topics: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[TopicInfo, ...]:
-    """What is fixed stays, whatever else was decided. Raises BrokenTopology if a name or a setting is there twice."""
+    """Set the partition counts that the topology does not fix.
+
+    Raises:
+        BrokenTopology: A name or a setting occurs twice.
+    """
     if len({topic.name for topic in topics}) < len(topics):
         raise BrokenTopology("a subtopology names an internal topic twice")
     if any(len(dict(topic.topic_configs)) < len(topic.topic_configs) for topic in topics):
-        raise BrokenTopology("a setting of an internal topic is there twice")
+        raise BrokenTopology("an internal topic has a setting twice")
     return tuple(
         topic if topic.partitions else replace(topic, partitions=counts.decided[topic.name]) for topic in topics
     )

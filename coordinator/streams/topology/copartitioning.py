@@ -1,4 +1,4 @@
-"""Topics that are joined must have as many partitions as each other (streams-groups §6).
+"""Copartitioning: topics that are joined must have the same number of partitions (streams-groups §6).
 
 Source: Kafka's `CopartitionedTopicsEnforcer`.
 """
@@ -16,13 +16,17 @@ T = TypeVar("T")
 
 
 def copartitioned_topics(subtopologies: Iterable[Subtopology]) -> Generator[int, None, list[frozenset[str]]]:
-    """The groups of all subtopologies, as names of topics. Raises BrokenTopology where an index names nothing."""
-    found: list[frozenset[str]] = []
+    """Return the copartition groups of all subtopologies, as topic names.
+
+    Raises:
+        BrokenTopology: An index is out of range.
+    """
+    groups: list[frozenset[str]] = []
     for subtopology in subtopologies:
         for group in subtopology.copartition_groups:
-            found.append(_names(subtopology, group))
-            yield 1 + len(found[-1])
-    return found
+            groups.append(_names(subtopology, group))
+            yield 1 + len(groups[-1])
+    return groups
 
 
 def _names(subtopology: Subtopology, group: CopartitionGroup) -> frozenset[str]:
@@ -33,14 +37,18 @@ def _names(subtopology: Subtopology, group: CopartitionGroup) -> frozenset[str]:
 
 def _chosen(items: Sequence[T], indices: Iterable[int]) -> list[T]:
     if any(not 0 <= index < len(items) for index in indices):
-        raise BrokenTopology("a group of copartitioned topics names a topic that is not there")
+        raise BrokenTopology("the index of a copartitioned topic is out of range")
     return [items[index] for index in indices]
 
 
 def enforce_copartitioning(
     groups: Iterable[frozenset[str]], subtopologies: Iterable[Subtopology], counts: PartitionCounts
 ) -> Generator[int, None, None]:
-    """Decides the partitions of repartition topics anew, one group after the other. Raises UnsuitableTopics."""
+    """Update the partition counts of repartition topics, group by group.
+
+    Raises:
+        UnsuitableTopics: Topics that cannot change have different counts.
+    """
     enforcer = _Enforcer(subtopologies, counts)
     for group in groups:
         if group:
@@ -49,17 +57,17 @@ def enforce_copartitioning(
 
 
 class _Enforcer:
-    """Which repartition topics there are, and which of them have a number that nobody may change."""
+    """Repartition topics, and those whose partition count is fixed."""
 
     def __init__(self, subtopologies: Iterable[Subtopology], counts: PartitionCounts) -> None:
-        topics = [topic for each in subtopologies for topic in each.repartition_source_topics]
+        topics = [topic for subtopology in subtopologies for topic in subtopology.repartition_source_topics]
         self._counts = counts
         self._repartitions = {topic.name for topic in topics}
         self._fixed = {topic.name for topic in topics if topic.partitions}
         self._fixed_counts: set[int] | None = None
 
     def enforced(self, group: frozenset[str]) -> dict[str, int]:
-        """The partitions of the group's repartition topics."""
+        """Return the partition counts of the group's repartition topics."""
         of_all = {name: self._counts.of(name) for name in group}
         repartitions = {name: count for name, count in of_all.items() if name in self._repartitions}
         external = {name: count for name, count in of_all.items() if name not in repartitions}
@@ -73,7 +81,10 @@ class _Enforcer:
         return dict.fromkeys(repartitions, number)
 
     def _counts_of_fixed(self) -> set[int]:
-        """The partitions of all fixed topics, inside of the group or not: so does Kafka. They do not change."""
+        """Return the partition counts of all fixed topics, even outside of the group, as Kafka does.
+
+        They never change.
+        """
         if self._fixed_counts is None:
             self._fixed_counts = set(map(self._counts.of, self._fixed))
         return self._fixed_counts
@@ -89,11 +100,15 @@ class _Enforcer:
                 )
 
 
-def _same(numbers: Collection[int], told: Mapping[str, int]) -> int:
-    """The one number; where there are several, all that is `told` is named."""
+def _same(numbers: Collection[int], reported: Mapping[str, int]) -> int:
+    """Return the common count.
+
+    Raises:
+        UnsuitableTopics: There are several. The message lists `reported`.
+    """
     distinct = set(numbers)
     if len(distinct) > 1:
-        named = ", ".join(f"{name}={told[name]}" for name in sorted(told))
+        named = ", ".join(f"{name}={reported[name]}" for name in sorted(reported))
         raise _incorrectly_partitioned(f"Following topics do not have the same number of partitions: [{{{named}}}]")
     return distinct.pop()
 

@@ -1,6 +1,7 @@
-"""Topics that a topology needs: source topics, and those that Kafka Streams makes for itself (streams-groups §6).
+"""Source topics and internal topics that a topology needs (streams-groups §6).
 
-Which are missing, which do not fit, and how large changelogs are. Source: Kafka's `InternalTopicManager`.
+Finds missing and unsuitable topics, and decides the partition counts of changelogs. Source: Kafka's
+`InternalTopicManager`.
 """
 
 from collections.abc import Collection, Generator, Iterable, Sequence
@@ -10,12 +11,15 @@ from kohort.coordinator.streams.topology.configured_topology import InvalidTopol
 from kohort.coordinator.streams.topology.map_order import names_in_map_order
 from kohort.coordinator.streams.topology.partition_counts import PartitionCounts, effort_of, sources_of
 
-NAMED_AT_MOST = 3
-"""Topics that a status names; the others are counted."""
+MAX_LISTED_TOPICS = 3  # topics listed in a status; the others are counted
 
 
 def require_sources(subtopologies: Iterable[Subtopology], counts: PartitionCounts) -> Generator[int, None, None]:
-    """Raises UnsuitableTopics if a source topic does not exist."""
+    """Check that all source topics exist.
+
+    Raises:
+        UnsuitableTopics: A source topic does not exist.
+    """
     missing: set[str] = set()
     for subtopology in subtopologies:
         missing.update(name for name in subtopology.source_topics if not counts.exists(name))
@@ -26,7 +30,11 @@ def require_sources(subtopologies: Iterable[Subtopology], counts: PartitionCount
 
 
 def decide_changelogs(subtopologies: Iterable[Subtopology], counts: PartitionCounts) -> Generator[int, None, None]:
-    """A changelog has as many partitions as the largest topic that its subtopology reads. Raises InvalidTopology."""
+    """Set the partition count of each changelog to that of the largest topic that its subtopology reads.
+
+    Raises:
+        InvalidTopology: A subtopology does not read any topic.
+    """
     decided: dict[str, int] = {}
     for subtopology in subtopologies:
         largest = max(map(counts.of, sources_of(subtopology)), default=None)
@@ -40,9 +48,13 @@ def decide_changelogs(subtopologies: Iterable[Subtopology], counts: PartitionCou
 def missing_topics(
     subtopologies: Iterable[Subtopology], counts: PartitionCounts
 ) -> Generator[int, None, tuple[TopicInfo, ...]]:
-    """Internal topics that do not exist. Raises UnsuitableTopics for one that has another number of partitions.
+    """Return the internal topics that do not exist, in the order of Kafka's hash maps.
 
-    `subtopologies`: with the numbers that were decided, by id. Topics come in the order of Kafka's hash maps.
+    Args:
+        subtopologies: Sorted by id, with partition counts.
+
+    Raises:
+        UnsuitableTopics: An internal topic has another partition count.
     """
     expected: dict[str, TopicInfo] = {}
     required: dict[str, None] = {}
@@ -66,7 +78,7 @@ def missing_topics(
 
 
 def missing_status(topics: Collection[TopicInfo]) -> tuple[Status, ...]:
-    """What members hear while internal topics are missing."""
+    """Return the status for members while internal topics are missing."""
     if not topics:
         return ()
     detail = f"Internal topics are missing: {summary([topic.name for topic in topics])}"
@@ -74,7 +86,7 @@ def missing_status(topics: Collection[TopicInfo]) -> tuple[Status, ...]:
 
 
 def summary(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - NAMED_AT_MOST
-    named = ", ".join(names[:NAMED_AT_MOST])
+    """Return the first names and the number of the other ones."""
+    more = len(names) - MAX_LISTED_TOPICS
+    named = ", ".join(names[:MAX_LISTED_TOPICS])
     return f"{named} and {more} additional topics" if more > 0 else named

@@ -1,4 +1,4 @@
-"""What Kafka keeps in hash maps by name, in the order in which it walks over it."""
+"""Iteration order of Kafka's hash maps."""
 
 from collections.abc import Collection, Generator
 
@@ -8,7 +8,7 @@ from kohort.coordinator.streams.streams_values import Subtopology
 
 
 def names_in_map_order(names: Collection[str]) -> Generator[int, None, list[str]]:
-    """Names by their hash. Yields how long it took since, in tenths of a microsecond."""
+    """Sort names by hash. Yield the effort since the last yield, in tenths of a microsecond."""
     hashes: dict[str, int] = {}
     for name in names:
         hashes[name] = java_hash(name)
@@ -17,7 +17,7 @@ def names_in_map_order(names: Collection[str]) -> Generator[int, None, list[str]
 
 
 def subtopologies_in_map_order(subtopologies: Collection[Subtopology]) -> Generator[int, None, list[Subtopology]]:
-    """Subtopologies by the hash of their id."""
-    by_id = {each.subtopology_id: each for each in subtopologies}
+    """Sort subtopologies by the hash of their id."""
+    by_id = {subtopology.subtopology_id: subtopology for subtopology in subtopologies}
     names = yield from names_in_map_order(by_id)
     return [by_id[name] for name in names]

@@ -1,7 +1,7 @@
-"""How many partitions repartition topics are to have (streams-groups §6).
+"""Partition counts of repartition topics (streams-groups §6).
 
-Kafka walks over all subtopologies again and again until every topic has a number: whoever writes one decides as soon as
-the number of anything it reads is known. Here each subtopology is looked at once, in the turn in which it would decide.
+Kafka iterates over all subtopologies until each topic has a count: a subtopology sets the counts of its sink topics as
+soon as it knows the count of any topic that it reads. Here each subtopology is visited once, when it would set them.
 Source: Kafka's `RepartitionTopics`.
 """
 
@@ -25,9 +25,13 @@ NEVER_WRITTEN = (
 def decide_repartitions(
     subtopologies: Sequence[Subtopology], partitions_of: Callable[[str], int | None]
 ) -> Generator[int, None, dict[str, int]]:
-    """The partitions of each repartition topic, and of each topic that is written. All source topics exist.
+    """Return the partition counts of all repartition topics and sink topics. All source topics exist.
 
-    Subtopologies come in the order in which they decide. Raises InvalidTopology.
+    Args:
+        subtopologies: In Kafka's iteration order.
+
+    Raises:
+        InvalidTopology: Counts cannot be decided.
     """
     deciding = _Deciding(subtopologies, partitions_of)
     yield from deciding.read()
@@ -37,34 +41,34 @@ def decide_repartitions(
 
 
 class _Deciding:
-    """Numbers while they are being decided."""
+    """Decisions in progress."""
 
     def __init__(self, subtopologies: Sequence[Subtopology], partitions_of: Callable[[str], int | None]) -> None:
         self._subtopologies = subtopologies
         self._partitions_of = partitions_of
         self.counts: dict[str, int] = {}
-        self._readers: dict[str, list[int]] = {}
-        """Who reads a repartition topic: positions of subtopologies."""
-        self._turns: list[tuple[int, int]] = []
-        """Walk and position of those that can decide."""
+        self._readers: dict[str, list[int]] = {}  # positions of the subtopologies that read a repartition topic
+        self._turns: list[tuple[int, int]] = []  # iteration and position of the subtopologies that can decide
         self._decided: set[int] = set()
 
     def read(self) -> Generator[int, None, None]:
-        """Finds out what is fixed, and who can decide from the beginning."""
-        for position, each in enumerate(self._subtopologies):
-            for topic in each.repartition_source_topics:
+        """Find the fixed counts, and the subtopologies that can decide from the start."""
+        for position, subtopology in enumerate(self._subtopologies):
+            for topic in subtopology.repartition_source_topics:
                 self._readers.setdefault(topic.name, []).append(position)
                 if topic.partitions:
                     self.counts[topic.name] = topic.partitions
-            yield effort_of(each)
-        for position, each in enumerate(self._subtopologies):
-            if each.source_topics or any(topic.name in self.counts for topic in each.repartition_source_topics):
+            yield effort_of(subtopology)
+        for position, subtopology in enumerate(self._subtopologies):
+            if subtopology.source_topics or any(
+                topic.name in self.counts for topic in subtopology.repartition_source_topics
+            ):
                 self._turns.append((0, position))
-            yield effort_of(each)
+            yield effort_of(subtopology)
         heapify(self._turns)
 
     def decide(self) -> Generator[int, None, None]:
-        """Gives each who can decide its turn; others can once they have."""
+        """Visit the subtopologies that can decide, which enables others."""
         while self._turns:
             walk, position = heappop(self._turns)
             if position in self._decided:
@@ -80,17 +84,19 @@ class _Deciding:
             yield effort_of(subtopology)
 
     def _largest_known(self, subtopology: Subtopology) -> int:
-        known = [self.counts.get(topic.name) for topic in subtopology.repartition_source_topics]
-        known += map(self._partitions_of, subtopology.source_topics)
-        return max(count for count in known if count is not None)
+        counts = [self.counts.get(topic.name) for topic in subtopology.repartition_source_topics]
+        counts += map(self._partitions_of, subtopology.source_topics)
+        return max(count for count in counts if count is not None)
 
     def check(self) -> Generator[int, None, None]:
-        """Every topic that is read or written has a number now, else nobody could decide."""
-        for position, each in enumerate(self._subtopologies):
-            if position not in self._decided and any(sink not in self.counts for sink in each.repartition_sink_topics):
+        """Raise InvalidTopology if a topic that is read or written has no count."""
+        for position, subtopology in enumerate(self._subtopologies):
+            if position not in self._decided and any(
+                sink not in self.counts for sink in subtopology.repartition_sink_topics
+            ):
                 raise InvalidTopology(LOOPS)
-            yield effort_of(each)
-        for each in self._subtopologies:
-            if any(topic.name not in self.counts for topic in each.repartition_source_topics):
+            yield effort_of(subtopology)
+        for subtopology in self._subtopologies:
+            if any(topic.name not in self.counts for topic in subtopology.repartition_source_topics):
                 raise InvalidTopology(NEVER_WRITTEN)
-            yield effort_of(each)
+            yield effort_of(subtopology)

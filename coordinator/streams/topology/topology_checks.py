@@ -1,4 +1,4 @@
-"""Topologies that are refused before any group is looked at (streams-groups §3)."""
+"""Checks that reject a topology independently of the group (streams-groups §3)."""
 
 from collections.abc import Callable, Generator, Iterable
 
@@ -6,20 +6,25 @@ from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSAC
 from kohort.coordinator.streams.streams_values import Subtopology, Topology
 from kohort.coordinator.streams.topology.configured_topology import InvalidTopology
 
-KAFKAS_OWN = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
 
 
 def check_topology(topology: Topology, name_refusal: Callable[[str], str | None]) -> Generator[None, None, list[str]]:
-    """Returns all topics that are named, each once. Yields after each subtopology, and after each name.
+    """Return the distinct names of all topics. Yield after each subtopology and each name.
 
-    Raises InvalidTopology for topics of Kafka's own, then for names that can be no topic's. `name_refusal`: why a name
-    cannot. Source: `KafkaApis.handleStreamsGroupHeartbeat`.
+    Source: `KafkaApis.handleStreamsGroupHeartbeat`.
+
+    Args:
+        name_refusal: Returns why a topic name is invalid, or None.
+
+    Raises:
+        InvalidTopology: The topology uses Kafka's internal topics, or invalid topic names.
     """
     names: dict[str, None] = {}
     for subtopology in topology.subtopologies:
         names |= dict.fromkeys(_named_by(subtopology))
         yield
-    internal = [name for name in names if name in KAFKAS_OWN]
+    internal = [name for name in names if name in INTERNAL_TOPICS]
     if internal:
         raise InvalidTopology(
             f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."

@@ -42,8 +42,8 @@ def moves_in(detail: Mapping[str, str]) -> tuple[int | None, int | None]:
 
 
 def moves(
-    before: Mapping[TopicPartition, str],
-    after: Mapping[TopicPartition, str],
+    previous_owners: Mapping[TopicPartition, str],
+    owners_now: Mapping[TopicPartition, str],
     successors: Mapping[str, str],
     members: int,
     partitions: int,
@@ -57,11 +57,11 @@ def moves(
         members: Current number of members, as `partitions` is of partitions.
         alike: Whether all members subscribe to the same topics.
     """
-    common = before.keys() & after.keys()
-    owners = {partition: successors.get(before[partition]) for partition in common}
+    common = previous_owners.keys() & owners_now.keys()
+    owners = {partition: successors.get(previous_owners[partition]) for partition in common}
     held = Counter(owner for owner in owners.values() if owner is not None)
     share, over = divmod(partitions, max(members, 1))
     surplus = sum(max(0, count - share - (rank < over)) for rank, (_, count) in enumerate(held.most_common()))
     orphans = len(common) - held.total()
-    moved = sum(owner != after[partition] for partition, owner in owners.items())
+    moved = sum(owner != owners_now[partition] for partition, owner in owners.items())
     return Moves(len(common), moved, orphans, orphans + surplus if members and alike else None)

@@ -124,7 +124,7 @@ def _names(cls: type) -> dict[str, Any]:
 def _value_to_shape(theirs: Any, ours: Any) -> Convert | None:
     theirs, ours = without_none(theirs), without_none(ours)
     if get_origin(theirs) is tuple:
-        return _each(_value_to_shape(get_args(theirs)[0], get_args(ours)[0]))
+        return _element_wise(_value_to_shape(get_args(theirs)[0], get_args(ours)[0]))
     if is_dataclass(theirs):
         return _unless_none(to_shape(theirs, ours))  # type: ignore[arg-type]
     if issubclass(theirs, timedelta):
@@ -140,7 +140,7 @@ def _value_from_shape(ours: Any, theirs: Any) -> Convert | None:
     nullable = isinstance(theirs, UnionType)
     theirs, ours = without_none(theirs), without_none(ours)
     if get_origin(theirs) is tuple:
-        return _each(_value_from_shape(get_args(ours)[0], get_args(theirs)[0]))
+        return _element_wise(_value_from_shape(get_args(ours)[0], get_args(theirs)[0]))
     if is_dataclass(theirs):
         return _unless_none(from_shape(ours, theirs))  # type: ignore[arg-type]
     if issubclass(theirs, timedelta):
@@ -160,7 +160,7 @@ def without_none(hint: Any) -> Any:
     return hint
 
 
-def _each(convert: Convert | None) -> Convert | None:
+def _element_wise(convert: Convert | None) -> Convert | None:
     if convert is None:
         return None
     return lambda values: None if values is None else tuple(map(convert, values))

@@ -253,7 +253,7 @@ def _sequence(skips: list[Skip]) -> Skip:
 
 
 def _nullable(part: _Part) -> _Part:
-    """Skip a structure after a byte that says whether it is present (KIP-893)."""
+    """Skip a structure after a byte that determines whether it is present (KIP-893)."""
     inner = part.guard
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:

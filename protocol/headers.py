@@ -25,7 +25,7 @@ class RequestHeader(NamedTuple):
 
 
 # `RequestHeader._make` without a Python-level call, because every request has a header.
-_made = partial(tuple.__new__, RequestHeader)
+_make_header = partial(tuple.__new__, RequestHeader)
 
 
 def read_header(frame: bytes, start: int = 0) -> RequestHeader:
@@ -51,7 +51,7 @@ def read_header(frame: bytes, start: int = 0) -> RequestHeader:
         raise DecodeError(f"no request header: {problem}") from problem
     if end > len(frame):
         raise DecodeError("the request header ends too early")
-    return _made((api_key, version, correlation_id, client_id, end))
+    return _make_header((api_key, version, correlation_id, client_id, end))
 
 
 def _skip_tags(frame: bytes, at: int) -> int:

@@ -102,18 +102,18 @@ class _Names(ModuleType):
 
 @contextmanager
 def _only_names_of(*modules: str) -> Iterator[None]:
-    away = [name for name in modules if name not in sys.modules]
-    sys.modules.update({name: _Names(name) for name in away})
+    missing = [name for name in modules if name not in sys.modules]
+    sys.modules.update({name: _Names(name) for name in missing})
     try:
         yield
     finally:
-        for name in away:
+        for name in missing:
             del sys.modules[name]
 
 
 put_off("kio.serial")
 with suppress(Exception), _only_names_of("typing_extensions", "kio.static.protocol"), _without_signatures():
-    # kio's native reader asks for it. If more than names are wanted, it is loaded then, as kio would.
+    # kio's native reader imports it. If more than names are needed, it is loaded then, as kio would.
     import kio.serial._implicit_defaults  # noqa: F401
 
 from kio.serial._parse import entity_reader  # noqa: E402

@@ -16,20 +16,20 @@ def _equal(self: Any, other: Any) -> Any:
     return all(getattr(self, name.name) == getattr(other, name.name) for name in fields(self) if name.compare)
 
 
-def _shown(self: Any) -> str:
+def _represent(self: Any) -> str:
     values = (f"{name.name}={getattr(self, name.name)!r}" for name in fields(self) if name.repr)
     return f"{type(self).__qualname__}({', '.join(values)})"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def shape(cls: type[T]) -> type[T]:
-    """Implement `dataclass(slots=True, kw_only=True)` in half the time."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks `inspect` for a signature to put there
-    made = dataclass(slots=True, kw_only=True, eq=False, repr=False)(cls)
-    made.__eq__ = _equal  # type: ignore[method-assign]
-    made.__hash__ = None  # type: ignore[assignment]
-    made.__repr__ = _shown  # type: ignore[method-assign]
-    return made
+    """Apply `dataclass(slots=True, kw_only=True)`, in half the time."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise `dataclass` calls `inspect` for a signature
+    result = dataclass(slots=True, kw_only=True, eq=False, repr=False)(cls)
+    result.__eq__ = _equal  # type: ignore[method-assign]
+    result.__hash__ = None  # type: ignore[assignment]
+    result.__repr__ = _represent  # type: ignore[method-assign]
+    return result
 
 
 def changed(shape: type[T], value: Any, **changes: object) -> T:

@@ -15,7 +15,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return text.translate(_SHOWN)
+    return text.translate(_VISIBLE_CHARACTERS)
 
 
 def visible_lines(text: str) -> str:
@@ -23,7 +23,7 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
-class _Shown(dict[int, str]):
+class _VisibleCharacters(dict[int, str]):
     """Replacement of each character, cached for frequent ones, because a name can have 32 KB."""
 
     def __missing__(self, number: int) -> str:
@@ -35,7 +35,7 @@ class _Shown(dict[int, str]):
 
 
 _REMEMBERED = 0x3000
-_SHOWN = _Shown()
+_VISIBLE_CHARACTERS = _VisibleCharacters()
 
 
 def _escaped(letter: str) -> str:

@@ -1,4 +1,4 @@
-"""Our own shapes of Kafka's messages, one file per API."""
+"""Kohort's own classes for Kafka's messages, one file per API."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 
 def message_of(api: str) -> Message[Any, Any]:
-    """The messages of an API by its name in `api_keys.py`: `join_group`. Its module is loaded at first use."""
+    """Import the module of an API at first use and return its messages.
+
+    Args:
+        api: Name in `api_keys.py`, as in `join_group`.
+    """
     message: Message[Any, Any] = import_module(f"{__name__}.{api}").MESSAGE
     return message

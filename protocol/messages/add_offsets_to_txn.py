@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): the group whose offsets a transaction is going to commit."""
+"""AddOffsetsToTxn (key 25): adds a group whose offsets a transaction is going to commit."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn (key 24): partitions that a transaction is going to write to."""
+"""AddPartitionsToTxn (key 24): adds partitions that a transaction is going to write to."""
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""AlterClientQuotas (key 49): how much users, client ids and addresses may send and ask for (KIP-546)."""
+"""AlterClientQuotas (key 49): sets quotas of users, client ids and IP addresses (KIP-546)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -8,8 +8,7 @@ from kohort.protocol.shape import shape
 @shape
 class EntityData:
     entity_type: str
-    entity_name: str | None
-    """None: the default of its type."""
+    entity_name: str | None  # None: the default of its type
 
 
 @shape

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (key 45): gives partitions other replicas."""
+"""AlterPartitionReassignments (key 45): moves partitions to other replicas."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

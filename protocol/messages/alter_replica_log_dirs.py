@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (key 34): into which directory of a broker replicas are to move."""
+"""AlterReplicaLogDirs (key 34): moves replicas to another log directory of a broker."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91): where a share group without members is to begin (KIP-932)."""
+"""AlterShareGroupOffsets (key 91): sets the start offsets of a share group without members (KIP-932)."""
 
 from uuid import UUID
 

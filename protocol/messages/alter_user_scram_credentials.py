@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51): passwords of users who log in by SCRAM."""
+"""AlterUserScramCredentials (key 51): sets and deletes SCRAM credentials of users."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""ApiVersions (key 18): what this broker serves. Its response header never has tagged fields (KIP-511)."""
+"""ApiVersions (key 18): the APIs that this broker serves. The response header never has tagged fields (KIP-511)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -40,8 +40,8 @@ class ApiVersionsResponse:
     api_keys: tuple[ApiVersion, ...]
     throttle_time_ms: int = 0  # from v1 on
     supported_features: tuple[SupportedFeatureKey, ...] = ()  # from v3 on
+    # -1: unknown; clients of the classic protocol do not need it
     finalized_features_epoch: int = -1  # from v3 on
-    """-1: none are known, which clients of the classic protocol do not ask for."""
     finalized_features: tuple[FinalizedFeatureKey, ...] = ()  # from v3 on
     zk_migration_ready: bool = False  # from v3 on
 

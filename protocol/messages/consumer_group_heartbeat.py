@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (key 68): what a member of a consumer group wants and has, and what it is to have."""
+"""ConsumerGroupHeartbeat (key 68): subscription and assignment of a consumer group's member."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -45,22 +45,18 @@ class ConsumerGroupHeartbeatResponse:
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: Assignment | None = None
+    # bytes before and after the correlation id, once encoded: a cached response is encoded only once
     encoded: tuple[bytes, bytes] | None = field(default=None, init=False, compare=False, repr=False)
-    """What stands before and behind the correlation id, once it has been written: a kept answer is encoded once."""
 
 
 _HEAD = Struct(">Bih").pack
 _EPOCH = Struct(">ii").pack
-_EPOCH_AT = -10
-"""Where it begins in an answer without an assignment."""
+_EPOCH_AT = -10  # position of the epoch in a response without an assignment
 _NO_TAGS = b"\x00"
-_NONE, _PRESENT = b"\xff", b"\x01"
-"""What stands before a structure that may be missing (KIP-893)."""
+_NONE, _PRESENT = b"\xff", b"\x01"  # the first byte of a nullable structure (KIP-893)
 
 
 def _writer(version: int) -> Callable[[int, ConsumerGroupHeartbeatResponse], bytes]:
-    """All versions have the same response."""
-
     def write(correlation_id: int, response: ConsumerGroupHeartbeatResponse) -> bytes:
         encoded = response.encoded
         if encoded is None:
@@ -86,8 +82,8 @@ def _encode(response: ConsumerGroupHeartbeatResponse) -> tuple[bytes, bytes]:
 
 
 def in_epoch(response: ConsumerGroupHeartbeatResponse, epoch: int) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a member that hears nothing else than its epoch: as one that has been written, but for that."""
-    assert response.assignment is None, "its epoch stands before what is always as long"
+    """Return a copy of an encoded response without assignment, with another epoch."""
+    assert response.assignment is None, "the position of the epoch is fixed"
     changed = ConsumerGroupHeartbeatResponse(
         error_code=response.error_code,
         member_id=response.member_id,
@@ -102,11 +98,11 @@ def in_epoch(response: ConsumerGroupHeartbeatResponse, epoch: int) -> ConsumerGr
 
 def _assignment(assignment: Assignment) -> bytes:
     topics = [
-        uuid(each.topic_id)
-        + compact_length(len(each.partitions))
-        + pack(f">{len(each.partitions)}i", *each.partitions)
+        uuid(topic.topic_id)
+        + compact_length(len(topic.partitions))
+        + pack(f">{len(topic.partitions)}i", *topic.partitions)
         + _NO_TAGS
-        for each in assignment.topic_partitions
+        for topic in assignment.topic_partitions
     ]
     return b"".join((_PRESENT, compact_length(len(topics)), *topics, _NO_TAGS))
 

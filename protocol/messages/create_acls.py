@@ -1,4 +1,4 @@
-"""CreateAcls (key 30): ACLs to be made, and what became of each, in their order."""
+"""CreateAcls (key 30): ACLs to create, and a result for each, in the same order."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

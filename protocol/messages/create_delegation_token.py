@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38): a token that a client may log in with (KIP-48)."""
+"""CreateDelegationToken (key 38): creates a token with which a client can log in (KIP-48)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -14,8 +14,7 @@ class CreatableRenewers:
 @shape
 class CreateDelegationTokenRequest:
     owner_principal_type: str | None = None  # from v3 on
-    owner_principal_name: str | None = None
-    """None or empty: who asks."""
+    owner_principal_name: str | None = None  # None or empty: the requester
     renewers: tuple[CreatableRenewers, ...]
     max_lifetime_ms: int
 

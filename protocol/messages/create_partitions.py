@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37): lets topics grow."""
+"""CreatePartitions (key 37): adds partitions to topics."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""DeleteAcls (key 31): filters, and which ACLs each of them has deleted, in their order."""
+"""DeleteAcls (key 31): filters, and the ACLs that each of them has deleted, in the same order."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21): partitions forget what lies before an offset."""
+"""DeleteRecords (key 21): deletes the records of partitions before an offset."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -8,8 +8,7 @@ from kohort.protocol.shape import shape
 @shape
 class DeleteRecordsPartition:
     partition_index: int
-    offset: int
-    """-1: all there is."""
+    offset: int  # -1: all records
 
 
 @shape

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92): what is known of a share group and topics is forgotten (KIP-932)."""
+"""DeleteShareGroupOffsets (key 92): deletes the states of a share group for topics (KIP-932)."""
 
 from uuid import UUID
 

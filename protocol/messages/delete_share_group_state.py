@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86): forgets share partitions."""
+"""DeleteShareGroupState (key 86): deletes the states of share partitions."""
 
 from uuid import UUID
 

@@ -1,6 +1,6 @@
-"""DescribeAcls (key 29): the ACLs that a filter means.
+"""DescribeAcls (key 29): the ACLs that match a filter.
 
-Codes are plain numbers: a filter may hold one that means nothing.
+Codes are plain integers: a filter may have an unknown one.
 """
 
 from kohort.protocol.codec import Message

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (key 48): which quotas are set."""
+"""DescribeClientQuotas (key 48): the quotas that are set."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

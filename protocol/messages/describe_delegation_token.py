@@ -1,4 +1,4 @@
-"""DescribeDelegationToken (key 41): the tokens of some owners, or of all (KIP-48)."""
+"""DescribeDelegationToken (key 41): the tokens of some or all owners (KIP-48)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

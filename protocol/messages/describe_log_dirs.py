@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35): where this broker keeps partitions, and how large they are."""
+"""DescribeLogDirs (key 35): log directories of this broker, and the sizes of their partitions."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -13,8 +13,7 @@ class DescribableLogDirTopic:
 
 @shape
 class DescribeLogDirsRequest:
-    topics: tuple[DescribableLogDirTopic, ...] | None
-    """None: all."""
+    topics: tuple[DescribableLogDirTopic, ...] | None  # None: all
 
 
 @shape

@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): the producers that partitions remember."""
+"""DescribeProducers (key 61): the active producers of partitions."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55): who leads the cluster's metadata, and who follows (KIP-595, KIP-836)."""
+"""DescribeQuorum (key 55): leader, voters and observers of the metadata quorum (KIP-595, KIP-836)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (key 90): how far share groups are with partitions (KIP-932)."""
+"""DescribeShareGroupOffsets (key 90): start offsets and lag of share groups (KIP-932)."""
 
 from uuid import UUID
 

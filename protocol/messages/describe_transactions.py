@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65): where transactional ids are with their transactions."""
+"""DescribeTransactions (key 65): the current transactions of transactional ids."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -22,8 +22,7 @@ class TransactionState:
     transactional_id: str
     transaction_state: str
     transaction_timeout_ms: int
-    transaction_start_time_ms: int
-    """Wall clock; -1: no transaction has begun."""
+    transaction_start_time_ms: int  # wall clock; -1: no transaction
     producer_id: int
     producer_epoch: int
     topics: tuple[TopicData, ...]

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50): which users can log in by SCRAM."""
+"""DescribeUserScramCredentials (key 50): the SCRAM mechanisms of users."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

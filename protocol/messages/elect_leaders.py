@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43): has partitions choose their leader anew."""
+"""ElectLeaders (key 43): triggers a leader election for partitions."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -18,8 +18,8 @@ class EndTxnResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode
     producer_id: int = -1  # from v5 on
+    # epoch for the producer's next requests
     producer_epoch: int = -1  # from v5 on
-    """What the producer goes on with."""
 
 
 MESSAGE = Message("end_txn", EndTxnRequest, EndTxnResponse)

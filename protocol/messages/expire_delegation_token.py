@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (key 40): when a token ends to be valid (KIP-48)."""
+"""ExpireDelegationToken (key 40): changes the expiry of a token (KIP-48)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""Fetch (key 1): record batches from partitions, when there are enough of them or time is up."""
+"""Fetch (key 1): record batches of partitions, as soon as there are enough bytes or the wait time has passed."""
 
 from collections.abc import Callable, Sequence
 from struct import Struct
@@ -46,8 +46,8 @@ class ForgottenTopic:
 @shape
 class FetchRequest:
     cluster_id: str | None = None  # from v12 on
+    # None or without an id: a consumer
     replica_state: ReplicaState | None = None  # from v15 on
-    """None, or one without an id: a consumer."""
     max_wait_ms: int
     min_bytes: int
     max_bytes: int = 2**31 - 1
@@ -90,8 +90,8 @@ class PartitionData:
     snapshot_id: SnapshotId | None = None  # from v12 on
     aborted_transactions: tuple[AbortedTransaction, ...] | None
     preferred_read_replica: int = -1  # from v11 on
+    # whole batches in any number of pieces, which are sent unchanged
     records: Sequence[bytes | memoryview] | None = None
-    """Whole batches, in as many pieces as there are; they are sent as they are."""
 
 
 @shape
@@ -111,7 +111,7 @@ class FetchResponse:
 
 
 def _writer(version: int) -> Callable[[int, FetchResponse], list[bytes | memoryview]]:
-    """The frame stays in pieces, so that records are not copied."""
+    """Return a writer that keeps the frame in pieces, so that records are not copied."""
     flexible = version >= 12
     form = FLEXIBLE if flexible else PLAIN
     array, string, tags = form.array, form.string, form.tags
@@ -150,7 +150,7 @@ def _writer(version: int) -> Callable[[int, FetchResponse], list[bytes | memoryv
 
 
 def _partition_writer(version: int, form: Form) -> Callable[[list[bytes], PartitionData], None]:
-    """Writes a partition up to the length of its records."""
+    """Return a writer of a partition, up to the length of its records."""
     array, tags = form.array, form.tags
     start, long, aborted = Struct(">ihqq").pack, Struct(">q").pack, Struct(">qq").pack
 

@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): which broker looks after a group."""
+"""FindCoordinator (key 10): the broker that coordinates a group or a transactional id."""
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode

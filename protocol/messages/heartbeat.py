@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member says that it is alive."""
+"""Heartbeat (key 12): keeps the session of a classic member alive."""
 
 from collections.abc import Callable
 from struct import Struct

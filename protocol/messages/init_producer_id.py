@@ -1,4 +1,4 @@
-"""InitProducerId (key 22): an id for an idempotent producer."""
+"""InitProducerId (key 22): id and epoch for an idempotent or transactional producer."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83): begins share partitions anew."""
+"""InitializeShareGroupState (key 83): initializes the states of share partitions."""
 
 from uuid import UUID
 
@@ -11,8 +11,7 @@ from kohort.protocol.shape import shape
 class PartitionData:
     partition: int
     state_epoch: int
-    start_offset: int
-    """-1: to be decided by the leader."""
+    start_offset: int  # -1: the leader decides
 
 
 @shape

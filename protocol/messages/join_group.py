@@ -1,4 +1,4 @@
-"""JoinGroup (key 11): enter a group, or its next generation."""
+"""JoinGroup (key 11): joins a group or its next generation."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -66,7 +66,7 @@ def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
         leader: str,
         skip_assignment: bool,
     ) -> bytes:
-        """What the members of a generation hear alike."""
+        """Encode the fields that are equal for all members of a generation."""
         parts = [INT.pack(throttle_time_ms)] if version >= 2 else []
         parts.append(_ERROR_AND_GENERATION(error_code, generation_id))
         if version >= 7:
@@ -107,7 +107,7 @@ def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
 
 
 def _add_members(parts: list[bytes], members: tuple[JoinGroupResponseMember, ...]) -> None:
-    """The leader of a thousand hears of each of them: the one loop here that has to be quick."""
+    """Encode the members. This loop must be fast: a leader may receive a thousand of them."""
     for member in members:
         member_id, metadata = member.member_id.encode(), member.metadata
         instance_id = member.group_instance_id
@@ -122,7 +122,7 @@ def _add_members(parts: list[bytes], members: tuple[JoinGroupResponseMember, ...
 
 
 def _is_small(response: JoinGroupResponse) -> bool:
-    """The leader hears what all members have said, which may be a megabyte of each."""
+    """Return whether a response is small. The leader's one has the metadata of all members, up to a megabyte each."""
     return sum([len(member.metadata) for member in response.members]) <= _SMALL_BYTES
 
 

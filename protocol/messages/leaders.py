@@ -1,4 +1,4 @@
-"""Where a partition's leader is: the part that Produce and Fetch responses share (KIP-951)."""
+"""Leader of a partition: common part of Produce and Fetch responses (KIP-951)."""
 
 from struct import Struct
 
@@ -23,12 +23,12 @@ class NodeEndpoint:
 
 
 def leader_and_epoch(leader: LeaderIdAndEpoch) -> bytes:
-    """As a structure of a flexible version."""
+    """Encode as a structure of a flexible version."""
     return _LEADER(leader.leader_id, leader.leader_epoch, 0)
 
 
 def node_endpoints(nodes: tuple[NodeEndpoint, ...]) -> bytes:
-    """As an array of a flexible version."""
+    """Encode as an array of a flexible version."""
     parts = [compact_length(len(nodes))]
     for node in nodes:
         parts += INT.pack(node.node_id), compact_string(node.host), INT.pack(node.port)

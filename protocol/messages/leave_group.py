@@ -32,7 +32,9 @@ class MemberResponse:
 class LeaveGroupResponse:
     throttle_time_ms: int = 0  # from v1 on
     error_code: ErrorCode
-    members: tuple[MemberResponse, ...] = ()  # up to v2 only the error of the first is sent, when there is no other
+    members: tuple[
+        MemberResponse, ...
+    ] = ()  # up to v2 only the first one's error is sent, if the response has no error
 
 
 @shape

@@ -1,4 +1,4 @@
-"""ListConfigResources (key 74): the names of resources for which something is set."""
+"""ListConfigResources (key 74): the names of resources with configurations."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -7,8 +7,8 @@ from kohort.protocol.shape import shape
 
 @shape
 class ListConfigResourcesRequest:
+    # None: all types; before v1 client metrics only
     resource_types: tuple[int, ...] = ()  # from v1 on
-    """None: all. Before v1 it was client metrics only."""
 
 
 @shape

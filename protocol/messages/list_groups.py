@@ -1,4 +1,4 @@
-"""ListGroups (key 16): the groups this broker looks after."""
+"""ListGroups (key 16): the groups that this broker coordinates."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

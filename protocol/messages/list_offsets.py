@@ -1,4 +1,4 @@
-"""ListOffsets (key 2): the first offset of a partition, its last, or the first from some time on."""
+"""ListOffsets (key 2): the first or last offset of a partition, or the first one at or after a timestamp."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): which partitions are on their way to other replicas."""
+"""ListPartitionReassignments (key 46): the ongoing reassignments of partitions."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -9,8 +9,8 @@ from kohort.protocol.shape import shape
 class ListTransactionsRequest:
     state_filters: tuple[str, ...]
     producer_id_filters: tuple[int, ...]
+    # only transactions that run longer, in milliseconds; negative: all
     duration_filter: int = -1  # from v1 on
-    """Only transactions that run for longer, in milliseconds; negative: all."""
     transactional_id_pattern: str | None = None  # from v2 on
 
 

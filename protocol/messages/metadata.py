@@ -1,4 +1,4 @@
-"""Metadata (key 3): the brokers, and which of them leads which partition."""
+"""Metadata (key 3): brokers, topics and partition leaders."""
 
 from uuid import UUID
 

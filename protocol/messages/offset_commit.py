@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8): how far a group has got."""
+"""OffsetCommit (key 8): commits offsets of a group."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -47,8 +47,8 @@ class OffsetCommitResponseTopic:
     topic_id: UUID | None = None  # from v10 on
     partitions: tuple[OffsetCommitResponsePartition, ...]
     name: str = ""  # up to v9
+    # a version and its encoded bytes: a cached response is encoded only once
     encoded: tuple[int, bytes] | None = field(default=None, init=False, compare=False, repr=False)
-    """A version and the bytes in it, once they have been written; an answer that is kept is encoded once."""
 
 
 @shape

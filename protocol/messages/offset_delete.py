@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): forgets what a group has committed for some partitions (KIP-496)."""
+"""OffsetDelete (key 47): deletes committed offsets of a group (KIP-496)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""OffsetFetch (key 9): how far groups have got."""
+"""OffsetFetch (key 9): the committed offsets of groups."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -15,8 +15,7 @@ _WITH_EPOCH: Final = Struct(">iqi").pack
 _WITHOUT_EPOCH: Final = Struct(">iq").pack
 _END: Final = Struct(">hB").pack
 
-_MARK: Final = b"\xff\xff"
-"""Stands for a partition. No text has these bytes, and no length below 16,384."""
+_MARK: Final = b"\xff\xff"  # placeholder of a partition; no string contains these bytes, and no length below 16,384
 
 
 @shape
@@ -31,8 +30,7 @@ class OffsetFetchRequestGroup:
     group_id: str
     member_id: str | None = None  # from v9 on
     member_epoch: int = -1  # from v9 on
-    topics: tuple[OffsetFetchRequestTopic, ...] | None
-    """None: all that the group has committed; from v2 on."""
+    topics: tuple[OffsetFetchRequestTopic, ...] | None  # None: all committed offsets, from v2 on
 
 
 @shape
@@ -48,8 +46,8 @@ class OffsetFetchResponsePartition:
     committed_leader_epoch: int = -1  # from v5 on
     metadata: str | None
     error_code: ErrorCode
+    # encoded bytes from v6 on: a cached response is encoded only once
     encoded: bytes | None = field(default=None, init=False, compare=False, repr=False)
-    """Its bytes from version 6 on, once they have been written; an answer that is kept is encoded once."""
 
 
 @shape
@@ -140,25 +138,25 @@ def _writer(version: int) -> Callable[[int, OffsetFetchResponse], bytes]:
 
 
 def encoded(partition: OffsetFetchResponsePartition) -> bytes:
-    """A partition's bytes from version 6 on, which it keeps."""
+    """Return the encoded bytes of a partition from version 6 on, and cache them."""
     metadata = partition.metadata
-    made = partition.encoded = b"".join(
+    data = partition.encoded = b"".join(
         (
             _WITH_EPOCH(partition.partition_index, partition.committed_offset, partition.committed_leader_epoch),
             compact_string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
             _END(partition.error_code, 0),
         )
     )
-    return made
+    return data
 
 
-def around_partitions(version: int, asked: OffsetFetchRequestGroup) -> list[bytes]:
-    """What a group's answer says before its first partition, between partitions, and after the last.
+def around_partitions(version: int, request_group: OffsetFetchRequestGroup) -> list[bytes]:
+    """Return the bytes before a group's first partition, between partitions, and after the last one.
 
-    For versions 6 to 9 and named topics; without the length and the header that come before it.
+    For versions 6 to 9 and topics with names, without the length and the response header.
     """
     topics = []
-    for topic in asked.topics or ():
+    for topic in request_group.topics or ():
         partitions = []
         for index in topic.partition_indexes:
             partition = OffsetFetchResponsePartition(
@@ -167,7 +165,7 @@ def around_partitions(version: int, asked: OffsetFetchRequestGroup) -> list[byte
             partition.encoded = _MARK
             partitions.append(partition)
         topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=tuple(partitions)))
-    group = OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(topics))
+    group = OffsetFetchResponseGroup(group_id=request_group.group_id, topics=tuple(topics))
     written = _writer(version)(0, OffsetFetchResponse(groups=(group,)))
     return written[len(frame_header(0, True, 0)) :].split(_MARK)
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23): where an epoch of a partition's leader ended."""
+"""OffsetForLeaderEpoch (key 23): the end offset of a leader epoch."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

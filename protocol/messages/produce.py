@@ -43,8 +43,7 @@ class PartitionProduceResponse:
     index: int
     error_code: ErrorCode
     base_offset: int
-    log_append_time_ms: int = -1
-    """Wall clock; -1: the records keep the times their producer gave them."""
+    log_append_time_ms: int = -1  # wall clock; -1: the records keep the producer's timestamps
     log_start_offset: int = -1  # from v5 on
     record_errors: tuple[BatchIndexAndErrorMessage, ...] = ()  # from v8 on
     error_message: str | None = None  # from v8 on

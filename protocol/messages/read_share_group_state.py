@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84): what is known of share partitions, for their leaders."""
+"""ReadShareGroupState (key 84): states of share partitions, for their leaders."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (key 87): epochs and start of share partitions."""
+"""ReadShareGroupStateSummary (key 87): epochs and start offsets of share partitions."""
 
 from uuid import UUID
 

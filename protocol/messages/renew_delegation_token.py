@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39): how long a token goes on to be valid (KIP-48)."""
+"""RenewDelegationToken (key 39): extends the validity of a token (KIP-48)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

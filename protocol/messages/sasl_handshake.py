@@ -1,4 +1,4 @@
-"""SaslHandshake (key 17): chooses how to log in."""
+"""SaslHandshake (key 17): selects the SASL mechanism."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""ShareAcknowledge (key 79): a member of a share group says what has become of the records it holds."""
+"""ShareAcknowledge (key 79): acknowledgements by a member of a share group."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What a member says of ranges of records: the part that ShareFetch and ShareAcknowledge requests have in common."""
+"""Acknowledgement batches: common part of ShareFetch and ShareAcknowledge requests."""
 
 from kohort.protocol.shape import shape
 
@@ -7,5 +7,5 @@ from kohort.protocol.shape import shape
 class AcknowledgementBatch:
     first_offset: int
     last_offset: int
+    # one for all offsets, or one per offset: 0 gap, 1 accept, 2 release, 3 reject, 4 renew (from v2 on)
     acknowledge_types: tuple[int, ...] = ()
-    """One for all offsets, or one for each: 0 gap, 1 accept, 2 release, 3 reject, 4 renew (from v2 on)."""

@@ -1,4 +1,4 @@
-"""ShareFetch (key 78): a member of a share group says what has become of records, and is given others."""
+"""ShareFetch (key 78): acknowledgements by a member of a share group, and records that it acquires."""
 
 from collections.abc import Callable, Sequence
 from struct import Struct
@@ -62,8 +62,7 @@ class PartitionData:
     acknowledge_error_code: int = 0
     acknowledge_error_message: str | None = None
     current_leader: LeaderIdAndEpoch
-    records: Sequence[bytes | memoryview] = ()
-    """Whole batches, in as many pieces as there are; they are sent as they are."""
+    records: Sequence[bytes | memoryview] = ()  # whole batches in any number of pieces, which are sent unchanged
     acquired_records: tuple[AcquiredRecords, ...] = ()
 
 
@@ -83,11 +82,9 @@ class ShareFetchResponse:
     node_endpoints: tuple[NodeEndpoint, ...] = ()
 
 
+# Topics, partitions and ranges of a response that is encoded at once, in about ten milliseconds. Encoding it in steps
+# costs ten times as much for each range, and copies the records.
 MAX_AT_ONCE: Final = 16_000
-"""Topics, partitions and ranges of a response that is written at once, in about ten milliseconds.
-
-Writing in steps costs ten times as much for each range, and copies the records.
-"""
 
 _HEAD = Struct(">ih").pack
 _PARTITION = Struct(">ih").pack
@@ -96,7 +93,7 @@ _NO_TAGS = b"\x00"
 
 
 def _writer(version: int) -> Callable[[int, ShareFetchResponse], list[bytes | memoryview]]:
-    """All versions have the same response. The frame stays in pieces, so that records are not copied."""
+    """Return a writer that keeps the frame in pieces, so that records are not copied."""
 
     def write(correlation_id: int, response: ShareFetchResponse) -> list[bytes | memoryview]:
         pieces: list[bytes | memoryview] = [b""]
@@ -125,7 +122,7 @@ def _writer(version: int) -> Callable[[int, ShareFetchResponse], list[bytes | me
 
 
 def _add(parts: list[bytes], partition: PartitionData) -> None:
-    """Writes a partition up to the length of its records."""
+    """Encode a partition, up to the length of its records."""
     parts += (
         _PARTITION(partition.partition_index, partition.error_code),
         compact_string(partition.error_message),
@@ -137,7 +134,7 @@ def _add(parts: list[bytes], partition: PartitionData) -> None:
 
 
 def _acquired(acquired: tuple[AcquiredRecords, ...]) -> bytes:
-    ranges = [_ACQUIRED(each.first_offset, each.last_offset, each.delivery_count, 0) for each in acquired]
+    ranges = [_ACQUIRED(records.first_offset, records.last_offset, records.delivery_count, 0) for records in acquired]
     return b"".join((compact_length(len(ranges)), *ranges, _NO_TAGS))
 
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (key 76): what a member of a share group wants, and what it is to fetch from (KIP-932)."""
+"""ShareGroupHeartbeat (key 76): subscription and assignment of a share group's member (KIP-932)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Ranges of records and what became of them: the part that reading and writing of share group states have in common."""
+"""State batches: common part of reading and writing share-group states."""
 
 from kohort.protocol.shape import shape
 

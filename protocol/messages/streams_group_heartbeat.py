@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (key 88): what a member of a streams group has, and what it is to do (KIP-1071)."""
+"""StreamsGroupHeartbeat (key 88): metadata and tasks of a streams group's member (KIP-1071)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""SyncGroup (key 14): the leader hands in everybody's assignment, everybody hears their own."""
+"""SyncGroup (key 14): the leader sends all assignments, and each member receives its own."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -44,7 +44,7 @@ def _writer(version: int) -> Callable[[int, SyncGroupResponse], bytes]:
     def begin(
         throttle_time_ms: int, error_code: ErrorCode, protocol_type: str | None, protocol_name: str | None
     ) -> bytes:
-        """What the members of a group hear alike."""
+        """Encode the fields that are equal for all members of a group."""
         parts = [INT.pack(throttle_time_ms)] if version >= 1 else []
         parts.append(SHORT.pack(error_code))
         if version >= 5:

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit (key 28): how far a group will have got when a transaction is committed."""
+"""TxnOffsetCommit (key 28): offsets of a group that are committed with a transaction."""
 
 from uuid import UUID
 

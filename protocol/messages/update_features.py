@@ -1,4 +1,4 @@
-"""UpdateFeatures (key 57): other levels for what the whole cluster agrees upon (KIP-584)."""
+"""UpdateFeatures (key 57): changes the finalized feature levels of the cluster (KIP-584)."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode

@@ -1,4 +1,4 @@
-"""WriteShareGroupState (key 85): leaders say what has become of records."""
+"""WriteShareGroupState (key 85): states of share partitions from their leaders."""
 
 from uuid import UUID
 
@@ -13,8 +13,7 @@ class PartitionData:
     partition: int
     state_epoch: int
     leader_epoch: int
-    start_offset: int
-    """-1: it stays."""
+    start_offset: int  # -1: unchanged
     delivery_complete_count: int = -1  # from v1 on
     state_batches: tuple[StateBatch, ...]
 

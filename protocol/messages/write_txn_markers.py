@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27): ends of transactions, for partitions that they wrote to."""
+"""WriteTxnMarkers (key 27): commit or abort markers for the partitions of transactions."""
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -15,8 +15,7 @@ class WritableTxnMarkerTopic:
 class WritableTxnMarker:
     producer_id: int
     producer_epoch: int
-    transaction_result: bool
-    """Whether the transaction is committed."""
+    transaction_result: bool  # true: commit
     topics: tuple[WritableTxnMarkerTopic, ...]
     coordinator_epoch: int
     transaction_version: int = 0  # from v2 on

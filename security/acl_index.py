@@ -35,19 +35,19 @@ class AclIndex:
         """Add an ACL unless it exists."""
         self._acls[acl] = None
         pattern = acl[:3]
-        those = self._by_pattern.get(pattern)
-        if those is None:
-            those = self._by_pattern[pattern] = {}
+        acls = self._by_pattern.get(pattern)
+        if acls is None:
+            acls = self._by_pattern[pattern] = {}
             if acl.pattern_type == PatternType.PREFIXED:
                 self._prefix_lengths.setdefault(acl.resource_type, Counter())[len(acl.name)] += 1
-        those[acl] = None
+        acls[acl] = None
 
     def remove(self, acl: AclBinding) -> None:
         del self._acls[acl]
         pattern = acl[:3]
-        those = self._by_pattern[pattern]
-        del those[acl]
-        if those:
+        acls = self._by_pattern[pattern]
+        del acls[acl]
+        if acls:
             return
         del self._by_pattern[pattern]
         if acl.pattern_type == PatternType.PREFIXED:

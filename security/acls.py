@@ -71,7 +71,7 @@ class Permission(IntEnum):
 CodeT = TypeVar("CodeT", bound=IntEnum)
 
 
-def known(codes: type[CodeT], code: int) -> CodeT:
+def known_or_unknown(codes: type[CodeT], code: int) -> CodeT:
     """Return the member of `codes` with this number, or UNKNOWN, which is 0."""
     try:
         return codes(code)

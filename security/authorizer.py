@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kohort.security.acl_index import AclIndex
 from kohort.security.acls import WILDCARD, AclBinding, Operation, PatternType, Permission, ResourceType
 from kohort.security.principal import Principal
-from kohort.security.rights import TOLD, Right
+from kohort.security.rights import REPORTED_RIGHTS, Right
 
 # Cached decisions, about 30 MB. Clients can use any number of names; the cache is emptied when it is full.
 MOST_REMEMBERED = 100_000
@@ -65,8 +65,8 @@ class Authorizer:
 
     def decide(self, principal: Principal, host: str, right: Right, name: str) -> Decision:
         """Return the uncached decision with its reason."""
-        who = str(principal)
-        if who in self.super_users:
+        principal_text = str(principal)
+        if principal_text in self.super_users:
             return Decision(True, "SuperUser")
         operation = right.operation
         denying = (operation, Operation.ALL)
@@ -74,7 +74,7 @@ class Authorizer:
         any_acl, allow = False, None
         for acl in self.acls.applying(right.resource_type, name):
             any_acl = True
-            if not acl.is_about(who, host):
+            if not acl.is_about(principal_text, host):
                 continue
             if acl.permission == Permission.DENY:
                 if acl.operation in denying:
@@ -89,12 +89,16 @@ class Authorizer:
 
     def allows_on_any(self, principal: Principal, host: str, right: Right) -> bool:
         """Return whether the right could be granted for some resource name (acls §4)."""
-        if self.decide(principal, host, right, "hardcode").allowed:  # Kafka asks for this very name first
+        if self.decide(principal, host, right, "hardcode").allowed:  # Kafka checks this name first
             return True
-        who, operations = str(principal), (right.operation, Operation.ALL)
+        principal_text, operations = str(principal), (right.operation, Operation.ALL)
         allowed, denied = [], set()
         for acl in self.acls:
-            if acl.resource_type == right.resource_type and acl.is_about(who, host) and acl.operation in operations:
+            if (
+                acl.resource_type == right.resource_type
+                and acl.is_about(principal_text, host)
+                and acl.operation in operations
+            ):
                 if acl.permission == Permission.ALLOW:
                     allowed.append(acl)
                 else:
@@ -105,7 +109,11 @@ class Authorizer:
 
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         """Return the allowed operations on a resource as bits: bit 3 is READ."""
-        return sum(1 << right.operation for right in TOLD[resource_type] if self.allows(principal, host, right, name))
+        return sum(
+            1 << right.operation
+            for right in REPORTED_RIGHTS[resource_type]
+            if self.allows(principal, host, right, name)
+        )
 
     def add(self, acl: AclBinding) -> None:
         self.acls.add(acl)

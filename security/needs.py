@@ -50,7 +50,7 @@ class Need(NamedTuple):
     rights: tuple[Right, ...]  # any of them is sufficient
     refused: ErrorCode | None  # error if none of them is granted
     answer: str  # where the error is, or what is omitted
-    when: str = ""  # condition under which the right is checked; empty means always
+    condition: str = ""  # condition under which the right is checked; empty means always
 
 
 NEEDS = (
@@ -115,7 +115,7 @@ NEEDS = (
     Need("alter_configs", (ALTER_CONFIGS_GROUP,), GROUP, "the group", "of groups"),
     Need("alter_configs", (ALTER_CONFIGS_CLUSTER,), CLUSTER, "the broker", "of brokers"),
     Need("alter_replica_log_dirs", (ALTER_CLUSTER,), CLUSTER, "every partition"),
-    Need("describe_log_dirs", (DESCRIBE_CLUSTER,), CLUSTER, "the top; before v3 there is no field for it"),
+    Need("describe_log_dirs", (DESCRIBE_CLUSTER,), CLUSTER, "the top; before v3 the field does not exist"),
     Need("create_partitions", (ALTER_TOPIC,), TOPIC, "the topic"),
     Need("delete_groups", (DELETE_GROUP,), GROUP, "the group"),
     Need("elect_leaders", (ALTER_CLUSTER,), CLUSTER, "the top and every partition"),

@@ -47,7 +47,7 @@ DESCRIBE_TRANSACTIONAL_ID = Right(Operation.DESCRIBE, ResourceType.TRANSACTIONAL
 
 CREATE_TOKENS_USER = Right(Operation.CREATE_TOKENS, ResourceType.USER)
 
-TOLD: dict[ResourceType, tuple[Right, ...]] = {
+REPORTED_RIGHTS: dict[ResourceType, tuple[Right, ...]] = {
     ResourceType.TOPIC: (
         READ_TOPIC,
         WRITE_TOPIC,
@@ -72,4 +72,4 @@ TOLD: dict[ResourceType, tuple[Right, ...]] = {
 
 
 # all operations as bits, as reported by a broker without an authorizer
-ALL_OPERATIONS = {kind: sum(1 << right.operation for right in rights) for kind, rights in TOLD.items()}
+ALL_OPERATIONS = {kind: sum(1 << right.operation for right in rights) for kind, rights in REPORTED_RIGHTS.items()}

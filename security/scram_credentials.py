@@ -45,7 +45,7 @@ class CredentialRefusal(NamedTuple):
     message: str
 
 
-NUMBERS = frozenset(each.value for each in ScramMechanism)  # mechanisms by protocol number
+NUMBERS = frozenset(mechanism.value for mechanism in ScramMechanism)  # mechanisms by protocol number
 
 _TWICE = CredentialRefusal(
     ErrorCode.duplicate_resource, "A user credential cannot be altered twice in the same request"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from kohort.security.acls import AclFilter, Operation, PatternType, Permission, ResourceType, known
+from kohort.security.acls import AclFilter, Operation, PatternType, Permission, ResourceType, known_or_unknown
 
 if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
@@ -34,13 +34,13 @@ class Filter(Protocol):
 
 def read_filter(acl_filter: Filter) -> AclFilter:
     return AclFilter(
-        known(ResourceType, acl_filter.resource_type_filter),
-        known(PatternType, acl_filter.pattern_type_filter),
+        known_or_unknown(ResourceType, acl_filter.resource_type_filter),
+        known_or_unknown(PatternType, acl_filter.pattern_type_filter),
         acl_filter.resource_name_filter,
         acl_filter.principal_filter,
         acl_filter.host_filter,
-        known(Operation, acl_filter.operation),
-        known(Permission, acl_filter.permission_type),
+        known_or_unknown(Operation, acl_filter.operation),
+        known_or_unknown(Permission, acl_filter.permission_type),
     )
 
 

@@ -16,7 +16,15 @@ from kohort.protocol.messages.create_acls import (
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from kohort.security.acls import CLUSTER_NAME, AclBinding, Operation, PatternType, Permission, ResourceType, known
+from kohort.security.acls import (
+    CLUSTER_NAME,
+    AclBinding,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    known_or_unknown,
+)
 from kohort.security.principal import PrincipalError, parse_principal
 from kohort.security.rights import ALTER_CLUSTER
 
@@ -61,13 +69,13 @@ def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Task[Creat
 
 def _read(creation: AclCreation) -> AclBinding:
     acl = AclBinding(
-        known(ResourceType, creation.resource_type),
-        known(PatternType, creation.resource_pattern_type),
+        known_or_unknown(ResourceType, creation.resource_type),
+        known_or_unknown(PatternType, creation.resource_pattern_type),
         creation.resource_name,
         creation.principal,
         creation.host,
-        known(Operation, creation.operation),
-        known(Permission, creation.permission_type),
+        known_or_unknown(Operation, creation.operation),
+        known_or_unknown(Permission, creation.permission_type),
     )
     if 0 in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission):
         raise CloseConnection("CreateAcls request with an unknown code")

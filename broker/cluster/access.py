@@ -15,7 +15,7 @@ from kohort.broker.settings.setting import split_principals
 from kohort.security.acls import CLUSTER_NAME, WILDCARD, AclBinding, Operation, PatternType, Permission, ResourceType
 from kohort.security.authorizer import LONGEST_REMEMBERED, Authorizer
 from kohort.security.principal import Principal
-from kohort.security.rights import TOLD, Right
+from kohort.security.rights import REPORTED_RIGHTS, Right
 from kohort.storage.disk.ownership import DataDirectoryError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Access:
         return allowed and not self._state.hooks.denies(ticket, right, WILDCARD)
 
     def operations(self, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
-        return sum(1 << right.operation for right in TOLD[resource_type] if self.shows(ticket, right, name))
+        return sum(1 << right.operation for right in REPORTED_RIGHTS[resource_type] if self.shows(ticket, right, name))
 
     @property
     def denials(self) -> list[Denial]:

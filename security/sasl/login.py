@@ -44,13 +44,13 @@ class Verdict(Enum):
     BARE = "it is a bare message of the mechanism"
     CLOSE = "the connection is closed at once, without an answer"
     CLOSE_LATE = "the connection is closed after the delay, without an answer"
-    REFUSE = "its own answer says ILLEGAL_SASL_STATE, after the delay, and the connection is closed"
+    REFUSE = "its own response has ILLEGAL_SASL_STATE, after the delay, and the connection is closed"
 
 
-_BEFORE = {API_VERSIONS: Verdict.ADMIT, SASL_HANDSHAKE: Verdict.ADMIT}
+_ADMITTED_FIRST = {API_VERSIONS: Verdict.ADMIT, SASL_HANDSHAKE: Verdict.ADMIT}
 
 ORDER: dict[State, tuple[Mapping[int, Verdict], Verdict]] = {
-    State.NEW: (_BEFORE, Verdict.CLOSE),
+    State.NEW: (_ADMITTED_FIRST, Verdict.CLOSE),
     State.VERSIONS_ASKED: ({SASL_HANDSHAKE: Verdict.ADMIT}, Verdict.CLOSE),
     State.HANDSHAKEN: ({SASL_AUTHENTICATE: Verdict.ADMIT}, Verdict.REFUSE),
     State.HANDSHAKEN_BARE: ({}, Verdict.BARE),
@@ -178,9 +178,9 @@ class Login:
             raise FailedLogin(str(refusal), str(refusal)) from None
         except BadCredentials as problem:
             self.fail()
-            when = "re-authentication" if self._renewing else "authentication"
+            phase = "re-authentication" if self._renewing else "authentication"
             text = (
-                f"Authentication failed during {when} due to invalid credentials with SASL mechanism {self._mechanism}"
+                f"Authentication failed during {phase} due to invalid credentials with SASL mechanism {self._mechanism}"
             )
             raise FailedLogin(text, f"{text}: {problem}", at_once=True) from None
         return Progress(step.challenge, self._complete(step.identity, now_ms, wall_ms))
@@ -199,7 +199,9 @@ class Login:
 
     def _becomes(self, principal: Principal) -> None:
         if self._renewing and principal != self.principal:
-            previous, after = (f"{each.type}.{each.name}" for each in (self.principal, principal))
+            previous, after = (
+                f"{some_principal.type}.{some_principal.name}" for some_principal in (self.principal, principal)
+            )
             raise LoginRefused(f"Cannot change principals during re-authentication from {previous}: {after}")
         self.principal = principal
 

@@ -25,7 +25,7 @@ from tests.support.shapes import errors_in, shape
 
 ALL_CASES = (*CASES, *SHARE_STATE_CASES, *SHARE_GROUP_CASES, *STREAMS_CASES)
 ROWS = [
-    pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.when}")
+    pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.condition}")
     for need, case in zip(NEEDS, ALL_CASES, strict=True)
 ]
 
@@ -38,7 +38,7 @@ USUAL = {
 
 def test_every_need_has_a_case() -> None:
     assert {need.api for need in NEEDS} | FOR_EVERYBODY == {api.name for api in apis_of(CURRENT)}
-    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
+    assert [(need.api, need.condition) for need in NEEDS] == [(case.api, case.when) for case in ALL_CASES]
     assert not {need.api for need in NEEDS} & FOR_EVERYBODY
 
 

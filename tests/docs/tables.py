@@ -121,7 +121,9 @@ def _needs() -> str:
     for name in sorted({need.api for need in NEEDS} | FOR_EVERYBODY, key=lambda name: API_BY_NAME[name].key):
         shown = f"{_camel(name)} ({API_BY_NAME[name].key})"
         rows = [need for need in NEEDS if need.api == name]
-        lines += [f"| {shown} | {need.when} | {_rights(need)} | {_refusal(need)} | {need.answer} |" for need in rows]
+        lines += [
+            f"| {shown} | {need.condition} | {_rights(need)} | {_refusal(need)} | {need.answer} |" for need in rows
+        ]
         lines += [] if rows else [f"| {shown} | | nothing | | |"]
     return "\n".join(lines) + "\n"
 

@@ -19,7 +19,7 @@ from kohort.security.rights import (
     IDEMPOTENT_WRITE,
     READ_GROUP,
     READ_TOPIC,
-    TOLD,
+    REPORTED_RIGHTS,
     WRITE_TOPIC,
     Right,
 )
@@ -211,7 +211,7 @@ def test_cluster_is_a_resource() -> None:
 NAMES = ["a", "ab", "abc", "b", "*", ""]
 PRINCIPALS = [ALICE, BOB, ANONYMOUS]
 HOSTS = [HERE, "10.0.0.1"]
-RIGHTS = [right for rights in TOLD.values() for right in rights]
+RIGHTS = [right for rights in REPORTED_RIGHTS.values() for right in rights]
 
 ACLS = st.builds(
     AclBinding,

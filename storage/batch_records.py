@@ -51,7 +51,7 @@ def records_in_steps(batch: Chunk) -> Generator[None, None, bytes | None]:
 
 
 def find_time(batch: Chunk, timestamp: int, least_offset: int) -> Generator[None, None, tuple[int, int] | None]:
-    """Find timestamp and offset of the first record at or after both limits, or None if there is none.
+    """Find timestamp and offset of the first record at or after both limits, or None.
 
     Works in slices, because a batch can have millions of records. A batch that cannot be read, or exceeds
     SEARCHED_BYTES when decompressed, is reported as a whole.
@@ -82,9 +82,9 @@ def _find_time(
     body: bytes, at: int, count: int, header: BatchInfo, timestamp: int, least_offset: int
 ) -> tuple[int, tuple[int, int] | None]:
     """Search the next `count` records of a batch; also return the position after them."""
-    wanted = timestamp - header.base_timestamp
+    min_delta = timestamp - header.base_timestamp
     if header.attributes & LOG_APPEND_TIME:  # the one time of all, which is not before `timestamp`
-        wanted = -_NEVER
+        min_delta = -_NEVER
     for _ in range(count):
         size, start = read_varint(body, at)
         time = body[start + 1]
@@ -92,11 +92,11 @@ def _find_time(
             delta, offset_at = time >> 1 ^ -(time & 1), start + 2
         else:
             delta, offset_at = read_varlong(body, start + 1)
-        if delta >= wanted and header.base_timestamp + delta <= _LONG_MAX:  # beyond that it is negative, in Kafka
+        if delta >= min_delta and header.base_timestamp + delta <= _LONG_MAX:  # beyond that it is negative, in Kafka
             offset = header.base_offset + read_varint(body, offset_at)[0]
             if offset >= least_offset:
-                late = header.attributes & LOG_APPEND_TIME
-                return at, (header.max_timestamp if late else header.base_timestamp + delta, offset)
+                is_append_time = header.attributes & LOG_APPEND_TIME
+                return at, (header.max_timestamp if is_append_time else header.base_timestamp + delta, offset)
         at = start + size
         if size < 0 or at > len(body):
             raise DecodeError(f"a record of {size} bytes")
@@ -132,7 +132,7 @@ class Newest:
                 yield
 
     def _find(self, at: int) -> int:
-        """Continue with the next records and return the end of the last one."""
+        """Read the next records and return the end of the last one."""
         records, passed, by_key = self.records, self._passed, self.by_key
         number, size = 0, len(records)
         while at < size and number < COMPACTED_AT_ONCE:
@@ -150,7 +150,7 @@ class Newest:
                 at += key_size
             value_size, at = read_varint(records, at)
             if not start < at <= end <= size:
-                raise DecodeError("a record longer than it says")
+                raise DecodeError("a record is longer than its length field")
             if key is not None and key not in passed:
                 by_key[key] = start, end, value_size < 0
             at = end

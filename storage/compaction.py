@@ -67,11 +67,11 @@ class Compaction:
         "_empty_markers",
         "_horizon_ms",
         "_last_batches",
+        "_later_keys",
         "_markers",
         "_now_ms",
         "_opaque",
         "_overtaken",
-        "_seen",
         "_tombstones_go",
         "effort",
         "gone_markers",
@@ -88,13 +88,13 @@ class Compaction:
         self._now_ms = now_ms
         self._horizon_ms = now_ms + retention_ms
         self._tombstones_go = tombstones_go
-        self._seen: set[bytes] = set()
-        self._overtaken = Overtaken(self._seen)
+        self._later_keys: set[bytes] = set()
+        self._overtaken = Overtaken(self._later_keys)
         self._dropped_tombstones = False
         self._opaque = False
         self._aborted: dict[int, list[Aborted]] = {}  # by producer, in order
-        for each in () if producers is None else producers.transactions.aborted_in(0, _END):
-            self._aborted.setdefault(each.producer_id, []).append(each)
+        for transaction in () if producers is None else producers.transactions.aborted_in(0, _END):
+            self._aborted.setdefault(transaction.producer_id, []).append(transaction)
         self._last_batches = {} if producers is None else producers.last_batches()
         # The last marker seen of each producer: earlier batches belong to the transaction that it ends.
         self._markers: dict[int, int] = {}
@@ -127,7 +127,9 @@ class Compaction:
 
     def _is_overtaken(self, data: bytes, at: int, end: int) -> bool:
         """Return whether it is certain without decoding that nothing of a batch is kept."""
-        if data[at + _LAST_OF_ATTRIBUTES_AT] & _NOT_PLAIN or not self._overtaken.has(data, at + HEADER_SIZE, end):
+        if data[at + _LAST_OF_ATTRIBUTES_AT] & _NOT_PLAIN or not self._overtaken.is_overtaken(
+            data, at + HEADER_SIZE, end
+        ):
             return False
         return not self._last_batches or not self._is_last_of_its_producer(memoryview(data)[at:end])
 
@@ -154,14 +156,14 @@ class Compaction:
             if records is None:
                 self._opaque = True
                 return batch
-            newest = Newest(records, self._seen)
+            newest = Newest(records, self._later_keys)
             yield from newest.find()
             self.effort += _EFFORT_OF_BATCH + newest.count
         except DecodeError:  # batches from before the topic was compacted are not decoded
             self._opaque = True
             return batch
         # Records without a key are from before the topic was compacted; Kafka drops them, too.
-        self._seen.update(newest.by_key)
+        self._later_keys.update(newest.by_key)
         kept: list[bytes] = []
         tombstones_stay = False
         tombstones_go = self._tombstones_go and self._time_is_over(batch)

@@ -188,7 +188,7 @@ class PartitionLog:
                 yield from batches_of(chunk)
 
     def offset_for_timestamp(self, timestamp: int) -> Generator[None, None, tuple[int, int] | None]:
-        """Find timestamp and offset of the first record at or after `timestamp`, or None if there is none.
+        """Find timestamp and offset of the first record at or after `timestamp`, or None.
 
         Works in slices. Records that are appended between slices may or may not be found; dropped segments are skipped.
         """
@@ -196,9 +196,9 @@ class PartitionLog:
             if segment.max_timestamp < timestamp:
                 continue
             for batch in segment.batches_since(timestamp):
-                found = yield from find_time(batch, timestamp, self.log_start_offset)
-                if found is not None:
-                    return found
+                timestamp_and_offset = yield from find_time(batch, timestamp, self.log_start_offset)
+                if timestamp_and_offset is not None:
+                    return timestamp_and_offset
                 yield
                 if segment not in self._segments:
                     break
@@ -352,7 +352,7 @@ class PartitionLog:
             if not compaction.unsafe:
                 break
         for _, chunks in () if compaction.finished else kept:
-            chunks[:] = [left for chunk in chunks if (left := compaction.finish(chunk))]
+            chunks[:] = [rest for chunk in chunks if (rest := compaction.finish(chunk))]
             yield
         merged = self._merged(kept)
         segments = yield from self._store.write_merged(merged)
@@ -414,7 +414,7 @@ class PartitionLog:
         self._store.put_merged(merged, segments)
         for segment in segments:
             segment.clean = True
-        self._segments = [*segments, *self._segments[sum(len(each.segments) for each in merged) :]]
+        self._segments = [*segments, *self._segments[sum(len(group.segments) for group in merged) :]]
         self.size_bytes = sum(segment.size_bytes for segment in self._segments)
         self._memory.used_bytes += self.size_bytes - old_bytes
         return old_bytes - self.size_bytes

@@ -1,4 +1,4 @@
-"""Memory limits of logs in memory: for all of them together, and for each segment."""
+"""Memory limits of logs in memory: in total, and for each segment."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -23,18 +23,18 @@ _Unpack = Callable[[bytes, int], Any]
 class Overtaken:
     """Checks whether all keys of a batch have been seen."""
 
-    __slots__ = ("_firsts", "_seen", "_shapes")
+    __slots__ = ("_firsts", "_later_keys", "_shapes")
 
-    def __init__(self, seen: Container[bytes]) -> None:
+    def __init__(self, later_keys: Container[bytes]) -> None:
         """Create a check against the keys of later batches. The caller may add keys to `seen`."""
-        self._seen = seen
+        self._later_keys = later_keys
         # By total size of the records, for the first record: the reader of the bytes before its key, the key, and the
         # size of its value; the first and last of these values; and whether it was the only record.
         self._firsts: dict[int, tuple[_Unpack, bytes, bytes, bool]] = {}
         # By first key and size of an overtaken batch's records: the reader of everything but values, and its result.
         self._shapes: dict[tuple[bytes, int], tuple[_Unpack, tuple[bytes, ...]]] = {}
 
-    def has(self, data: bytes, at: int, end: int) -> bool:
+    def is_overtaken(self, data: bytes, at: int, end: int) -> bool:
         """Return whether all keys of the records from `at` to `end` of an uncompressed batch have been seen.
 
         Also returns False if that cannot be decided without decoding, because a record has no key or is malformed.
@@ -44,8 +44,8 @@ class Overtaken:
             unpack, before_key, behind_key, is_only = first
             prefix, key, behind = unpack(data, at)
             if prefix == before_key and behind == behind_key:
-                return key in self._seen and (is_only or self._has_all(key, data, at, end))
-        return self._learn_first(data, at, end) and self.has(data, at, end)
+                return key in self._later_keys and (is_only or self._has_all(key, data, at, end))
+        return self._learn_first(data, at, end) and self.is_overtaken(data, at, end)
 
     def _learn_first(self, data: bytes, start: int, end: int) -> bool:
         """Cache the layout of the first record. Return False if it has no key or is malformed."""
@@ -80,7 +80,7 @@ class Overtaken:
         at = start
         while at < end:
             key_at, value_size_at, value_at, record_end = _places(data, at, end)
-            if data[key_at:value_size_at] not in self._seen or len(layout) == MOST_RECORDS:
+            if data[key_at:value_size_at] not in self._later_keys or len(layout) == MOST_RECORDS:
                 return False
             layout.append(f"{value_at - at}s{record_end - value_at}x")
             at = record_end

@@ -43,8 +43,8 @@ class Placement:
 
     def spread(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
         """Return replicas for each partition: leaders rotate over the nodes; followers are the nodes after it."""
-        nodes = [each for each in self.node_ids if each not in self.stopped_nodes]
-        stopped = [each for each in self.node_ids if each in self.stopped_nodes]
+        nodes = [node_id for node_id in self.node_ids if node_id not in self.stopped_nodes]
+        stopped = [node_id for node_id in self.node_ids if node_id in self.stopped_nodes]
         if not nodes:
             nodes, stopped = stopped, []
         ring = [tuple([*nodes[start:], *nodes[:start], *stopped][:factor]) for start in range(len(nodes))]
@@ -64,11 +64,11 @@ class Placement:
         """
         partitions, factor = size
         if assignments:
-            for number, what in ((factor, "replication factor"), (partitions, "numPartitions")):
+            for number, description in ((factor, "replication factor"), (partitions, "numPartitions")):
                 if number != -1:
                     return Refusal(
                         ErrorCode.invalid_request,
-                        f"A manual partition assignment was specified, but {what} was not set to -1.",
+                        f"A manual partition assignment was specified, but {description} was not set to -1.",
                     )
             return self._by_hand_of_new_topic(assignments)
         if factor < -1 or factor == 0:
@@ -80,7 +80,9 @@ class Placement:
             return Refusal(
                 ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
             )
-        partitions, factor = (usual if wanted == -1 else wanted for wanted, usual in zip(size, usual_size, strict=True))
+        partitions, factor = (
+            usual if requested == -1 else requested for requested, usual in zip(size, usual_size, strict=True)
+        )
         return too_many(partitions) or self._unable_to_replicate(factor) or self.spread(first, partitions, factor)
 
     def of_more(self, replicas: Sequence[tuple[int, ...]], more: int) -> list[tuple[int, ...]] | Refusal:
@@ -92,21 +94,21 @@ class Placement:
         self, assignments: Sequence[tuple[int, Sequence[int]]]
     ) -> list[tuple[int, ...]] | Refusal:
         """Return the replicas that the client has assigned to a new topic."""
-        wanted: dict[int, tuple[int, ...]] = {}
+        replicas_by_partition: dict[int, tuple[int, ...]] = {}
         factor: int | None = None
         for index, replicas in assignments:
-            if index in wanted:
+            if index in replicas_by_partition:
                 message = f"Found multiple manual partition assignments for partition {index}"
                 return Refusal(ErrorCode.invalid_replica_assignment, message)
             refusal = self.refusal_of(replicas, factor) or self._nobody_runs(index, replicas)
             if refusal is not None:
                 return refusal
-            wanted[index], factor = tuple(replicas), len(replicas)
-        if sorted(wanted) != list(range(len(wanted))):
+            replicas_by_partition[index], factor = tuple(replicas), len(replicas)
+        if sorted(replicas_by_partition) != list(range(len(replicas_by_partition))):
             return Refusal(
                 ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
             )
-        return [wanted[index] for index in range(len(wanted))]
+        return [replicas_by_partition[index] for index in range(len(replicas_by_partition))]
 
     def of_more_by_hand(
         self, there_are: int, more: int, assignments: Sequence[Sequence[int]], factor: int

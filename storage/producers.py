@@ -137,8 +137,8 @@ class Producers:
             return ErrorCode.out_of_order_sequence_number
         if producer is None:
             return ErrorCode.none
-        known = producer.batches if epoch == producer.epoch else ()
-        expected = (known[-1].last_sequence + 1) % _SEQUENCE_END if known else 0
+        batches = producer.batches if epoch == producer.epoch else ()
+        expected = (batches[-1].last_sequence + 1) % _SEQUENCE_END if batches else 0
         if first_sequence != expected:
             return ErrorCode.out_of_order_sequence_number
         if transactional is False and self.transactions.first_offset(producer_id) is not None:
@@ -176,7 +176,7 @@ class Producers:
     def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
         """Return whether this epoch of a producer has an open transaction here.
 
-        If so, the transaction coordinator need not be asked.
+        If so, the transaction coordinator need not be called.
         """
         producer = self._producers.get(producer_id)
         return (
@@ -265,7 +265,9 @@ class Producers:
     def expire(self, wall_ms: int) -> int:
         """Remove idle producers and return their number."""
         for producer_id in [
-            each for each, verified in self._verified.items() if wall_ms - verified.asked_ms >= self._expiration_ms
+            verified_id
+            for verified_id, verified in self._verified.items()
+            if wall_ms - verified.asked_ms >= self._expiration_ms
         ]:
             del self._verified[producer_id]
         expired_ids = []

@@ -34,22 +34,22 @@ _BLOCK: Final = 64  # number of records whose offset deltas differ in the first 
 # Beginnings of common records: with a two-byte offset delta, timestamp delta, or size.
 #
 # Each has the reader of the beginning: the size, and the attributes or the size's second byte; timestamp delta, offset
-# delta, and three bytes: the key size, and two that belong to the value if there is no key. Then the highest bit of the
-# size, the maximum of the byte after it, what combines both to a length, and the position of the value size if there is
-# no key.
+# delta, and three bytes: the key size, and two that belong to the value of a record without key. Then the highest bit
+# of the size, the maximum of the byte after it, what combines both to a length, and the position of the value size of
+# a record without key.
 _SHAPES: Final = tuple(
     tuple(
         tuple(
             (
-                struct.Struct("<BB" + "x" * two + "BH"[late] + "BH"[wide] + "BBB").unpack_from,
+                struct.Struct("<BB" + "x" * two + "BH"[long_time] + "BH"[wide] + "BBB").unpack_from,
                 two << 7,
                 two * 127,
                 1 - two * 63,
-                5 + two + late + wide,
+                5 + two + long_time + wide,
             )
             for two in (0, 1)
         )
-        for late in (0, 1)
+        for long_time in (0, 1)
     )
     for wide in (0, 1)
 )
@@ -88,7 +88,8 @@ class RecordInShort(NamedTuple):
     value_size: int
 
 
-_made = partial(tuple.__new__, Survey)  # `Survey._make` without a Python-level call, because every batch is checked.
+# `Survey._make` without a Python-level call, because every batch is checked
+_make_survey = partial(tuple.__new__, Survey)
 
 # Position of the next record; the largest timestamp delta and the largest odd one; whether a key is missing; whether
 # offset deltas count from 0. Deltas are in their encoded form: even ones are not negative, odd ones are. -1 means none.
@@ -113,7 +114,7 @@ def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
     at, high, low, keyless, ordered = findings
     if at != len(body):
         raise BadRecordsError(f"{len(body) - at} bytes behind the last record")
-    return _made((None if high < 0 else high >> 1, -(low + 1 >> 1), keyless, ordered))
+    return _make_survey((None if high < 0 else high >> 1, -(low + 1 >> 1), keyless, ordered))
 
 
 def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
@@ -217,23 +218,23 @@ def _usual(body: bytes, start: int, number: int, count: int) -> tuple[int, int, 
     Their sizes have one or two bytes, their timestamp deltas as many as the first one's, the sizes of their keys one.
     """
     try:
-        late = body[start + 2 + (body[start] >> 7)] >> 7
+        long_time = body[start + 2 + (body[start] >> 7)] >> 7
     except IndexError:
         return None
     if number >= _THREE_BYTES:
         return None
     wide, code = (0, number << 1) if number < _TWO_BYTES else (1, number >> 6 << 8 | 128 | number << 1 & 127)
-    shapes, (time_bits, time_mark) = _SHAPES[wide][late], _TIMES[late]
+    shapes, (time_bits, time_mark) = _SHAPES[wide][long_time], _TIMES[long_time]
     unpack, size_mark, most, rest, to_value = shapes[0]
     at, high, low, keyless = start, -1, -1, False
-    last = seen = code + 2 * min(count - number, _BLOCK - number % _BLOCK)
+    last = checked = code + 2 * min(count - number, _BLOCK - number % _BLOCK)
     with suppress(IndexError, struct.error, DecodeError, BadRecordsError):
-        for seen in range(code, last, 2):
+        for checked in range(code, last, 2):
             size, more, time, offset, key, value, next_byte = unpack(body, at)
             if size & 129 != size_mark:
                 unpack, size_mark, most, rest, to_value = shapes[size >> 7]
                 size, more, time, offset, key, value, next_byte = unpack(body, at)
-            if size & 1 or more > most or time & time_bits != time_mark or offset != seen:
+            if size & 1 or more > most or time & time_bits != time_mark or offset != checked:
                 break
             end = at + (more << 6) + (size >> 1) + rest
             value_at = at + to_value
@@ -261,13 +262,13 @@ def _usual(body: bytes, start: int, number: int, count: int) -> tuple[int, int, 
             if key == _NULL:
                 keyless = True
         else:
-            seen = last
-    done = seen - code >> 1
-    if done < _WORTH_A_LOOK and seen != last:
+            checked = last
+    count_checked = checked - code >> 1
+    if count_checked < _WORTH_A_LOOK and checked != last:
         return None
-    if late:
+    if long_time:
         high, low = (time & 127 | time >> 8 << 7 for time in (high, low))  # -1 stays
-    return done, at, high, low, not keyless
+    return count_checked, at, high, low, not keyless
 
 
 def _times(column: bytes, second: bytes) -> tuple[int, int, int]:
@@ -350,7 +351,7 @@ def _one_by_one(body: bytes, compressed: bool, start: int, end: int, findings: _
             at += size_of >> 1
         at = at + 1 if body[at] == _NO_HEADERS else _skip_headers(body, at)
         if not compressed and (at != record_end or size & 1):
-            raise BadRecordsError(f"record {number} is not as long as it says")
+            raise BadRecordsError(f"record {number} has a wrong length")
     return at, high, low, keyless, ordered
 
 

@@ -4,7 +4,7 @@
 retention and compaction are decided in log.py.
 
 In memory, batches are collected in a tail (a bytearray) until it becomes a chunk, which is immutable, so that readers
-get views without a copy. A large batch is a chunk of its own. There is no object and no index entry per batch outside
+get views without a copy. A large batch is a chunk of its own. No object and no index entry per batch exists outside
 the tail: a chunk is searched from header to header, at most a few hundred.
 """
 

@@ -47,7 +47,7 @@ class Store(Protocol):
         ...
 
     def dropped(self, segments: Sequence[Segment]) -> None:
-        """Remove segments that are no longer part of the log."""
+        """Remove segments that do not belong to the log any more."""
         ...
 
     def epochs_changed(self, epochs: Epochs) -> None:
@@ -66,7 +66,7 @@ class Store(Protocol):
         """Prepare one segment for each element of `merged`, in slices, without replacing anything yet."""
         ...
 
-    def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
+    def put_merged(self, merged: Sequence[Merged], new_segments: Sequence[Segment]) -> None:
         """Replace the original segments by those that `write_merged` has prepared."""
         ...
 
@@ -100,11 +100,11 @@ class MemoryStore:
         yield from ()
         return [group.segments[0] for group in merged]
 
-    def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
-        for each, segment in zip(merged, made, strict=True):
+    def put_merged(self, merged: Sequence[Merged], new_segments: Sequence[Segment]) -> None:
+        for replaced, segment in zip(merged, new_segments, strict=True):
             assert isinstance(segment, MemorySegment), "this store has made no others"
-            segment.replace(each.chunks)
-            segment.next_offset = each.segments[-1].next_offset
+            segment.replace(replaced.chunks)
+            segment.next_offset = replaced.segments[-1].next_offset
 
 
 IN_MEMORY: Final = MemoryStore()

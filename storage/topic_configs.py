@@ -237,7 +237,7 @@ class LogConfig(NamedTuple):
 
 
 def log_config(values: Mapping[str, str]) -> LogConfig:
-    """Parse validated topic configurations; `values` contains all of them."""
+    """Parse validated topic configurations; `values` is complete."""
     policy = split_list(values["cleanup.policy"])
     return LogConfig(
         compact="compact" in policy,

@@ -25,26 +25,26 @@ PRODUCER_IDS_AT_ONCE = 1_000  # ids per persisted block (Kafka: `ProducerIdsBloc
 
 PARTITIONS_AT_ONCE = 64  # New partitions per slice: each takes 20 µs on disk.
 
-_DONE = object()
+_END = object()
 _NOWHERE = MemoryStorage()  # storage for topics with validate_only
-MadeT = TypeVar("MadeT")
-AskedT = ParamSpec("AskedT")
+ResultT = TypeVar("ResultT")
+ParamsT = ParamSpec("ParamsT")
 
 
 def _at_once(
-    steps: Callable[Concatenate["Topics", AskedT], Generator[None, None, MadeT]],
-) -> Callable[Concatenate["Topics", AskedT], MadeT]:
-    """Decorate a generator method so that it runs in one slice."""
+    steps: Callable[Concatenate["Topics", ParamsT], Generator[None, None, ResultT]],
+) -> Callable[Concatenate["Topics", ParamsT], ResultT]:
+    """Wrap a generator method so that it runs in one slice."""
 
-    def do(topics: "Topics", /, *args: AskedT.args, **others: AskedT.kwargs) -> MadeT:
-        made: MadeT
-        working = steps(topics, *args, **others)
+    def do(topics: "Topics", /, *args: ParamsT.args, **kwargs: ParamsT.kwargs) -> ResultT:
+        result: ResultT
+        working = steps(topics, *args, **kwargs)
         while True:
             try:
                 next(working)
             except StopIteration as end:
-                made = end.value
-                return made
+                result = end.value
+                return result
 
     return do
 
@@ -71,8 +71,8 @@ class Topics:
         Args:
             new_id: Creates topic ids.
             defaults: Overrides of topic configuration defaults, by topic configuration name.
-            num_partitions: Partitions of a topic if the client leaves the choice to the cluster; likewise
-                `replication_factor`.
+            num_partitions: Partitions of a topic if the client leaves the choice to the cluster.
+            replication_factor: Replicas of a partition if the client leaves the choice to the cluster.
             storage: Where logs are kept; in memory if None.
         """
         self.placement = Placement(node_ids)
@@ -125,8 +125,8 @@ class Topics:
         """Return whether too few replicas run for `min.insync.replicas` (Kafka: effectiveMinIsr)."""
         if not self.placement.stopped_nodes:
             return False
-        wanted = min(topic.log_config.min_insync_replicas, len(partition.replicas))
-        return len(self.placement.in_sync(partition.replicas)) < wanted
+        required = min(topic.log_config.min_insync_replicas, len(partition.replicas))
+        return len(self.placement.in_sync(partition.replicas)) < required
 
     # Creating
 
@@ -176,7 +176,7 @@ class Topics:
         config = log_config({**self.defaults, **configs})
         topic = Topic(name, topic_id or self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
         storage = _NOWHERE if validate_only else self._storage
-        topic.partitions += yield from self._made(topic, self._partitions(topic, replicas, storage))
+        topic.partitions += yield from self._create(topic, self._partitions(topic, replicas, storage))
         if not validate_only:
             self._note(topic)
             self._by_name[name] = self._by_id[topic.topic_id] = topic
@@ -194,10 +194,14 @@ class Topics:
         Nodes that no longer exist have lost their replicas; a partition without any replica gets new ones.
         """
         ring = self.placement.spread(self._first_leader, len(partitions), 1)
-        known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
-        topic = Topic(name, topic_id, [], known, name in INTERNAL_TOPICS, log_config({**self.defaults, **known}))
-        nodes = [tuple(each for each in replicas if each in self.placement.node_ids) for replicas, _ in partitions]
-        instead = [there or other for there, other in zip(nodes, ring, strict=True)]
+        topic_configs = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
+        topic = Topic(
+            name, topic_id, [], topic_configs, name in INTERNAL_TOPICS, log_config({**self.defaults, **topic_configs})
+        )
+        nodes = [
+            tuple(node_id for node_id in replicas if node_id in self.placement.node_ids) for replicas, _ in partitions
+        ]
+        instead = [node or other for node, other in zip(nodes, ring, strict=True)]
         topic.partitions += self._partitions(topic, instead, self._storage)
         for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
             partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
@@ -236,29 +240,29 @@ class Topics:
         names = (*self._by_name, *self._in_the_making)
         return next((other for other in names if other.replace(".", "_") == plain and other not in siblings), None)
 
-    def _made(self, topic: Topic, partitions: Iterator[Partition]) -> Generator[None, None, list[Partition]]:
+    def _create(self, topic: Topic, partitions: Iterator[Partition]) -> Generator[None, None, list[Partition]]:
         """Create the partitions in slices."""
-        made: list[Partition] = []
+        created: list[Partition] = []
         self._in_the_making.add(topic.name)
         try:
             for partition in partitions:
-                made.append(partition)
-                if len(made) % PARTITIONS_AT_ONCE == 0:
+                created.append(partition)
+                if len(created) % PARTITIONS_AT_ONCE == 0:
                     yield
         finally:
             self._in_the_making.discard(topic.name)
-        for partition in made:  # nodes may have stopped or started meanwhile
+        for partition in created:  # nodes may have stopped or started meanwhile
             partition.leader = self.placement.eligible_leader(partition.replicas)
-        return made
+        return created
 
     def _partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]], storage: Storage) -> Iterator[Partition]:
         """Yield additional partitions, which are not yet part of the topic."""
         for index, nodes in enumerate(replicas, len(topic.partitions)):
-            store, found = storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
-            log = PartitionLog(topic.log_config, self.memory, store, found)
+            store, recovered = storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
+            log = PartitionLog(topic.log_config, self.memory, store, recovered)
             partition = Partition(index, log, nodes, self.placement.eligible_leader(nodes))
-            if found is not None:
-                partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
+            if recovered is not None:
+                partition.leader_epoch, partition.producers = log.latest_epoch + 1, recovered.producers
             yield partition
 
     # Changing and deleting
@@ -297,7 +301,7 @@ class Topics:
         if isinstance(replicas, Refusal):
             return replicas
         if not validate_only:
-            more_partitions = yield from self._made(topic, self._partitions(topic, replicas, self._storage))
+            more_partitions = yield from self._create(topic, self._partitions(topic, replicas, self._storage))
             if self._by_name.get(topic.name) is not topic:
                 return Refusal(ErrorCode.unknown_topic_or_partition)  # it was deleted meanwhile
             self._note(topic, replicas)
@@ -378,12 +382,12 @@ class Topics:
             # Not kept if it fails: it would fail again.
             compaction, self._compaction = self._compaction, None
             try:
-                done = next(compaction, _DONE) is _DONE
+                has_ended = next(compaction, _END) is _END
             except Exception:
                 if self._compacted is not None:
                     self._not_compacted.add(self._compacted)
                 raise
-            if not done:
+            if not has_ended:
                 self._compaction = compaction
                 return 0
         if self._next_retention_ms is None:

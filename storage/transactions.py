@@ -72,7 +72,7 @@ class Transactions:
             ]
 
 
-def before(chunks: Sequence[Chunk], offset: int) -> list[Chunk]:
+def chunks_before(chunks: Sequence[Chunk], offset: int) -> list[Chunk]:
     """Return the part of `chunks` in batches that start before `offset`."""
     kept: list[Chunk] = []
     for chunk in chunks:

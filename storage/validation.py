@@ -100,14 +100,14 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
         return _NO_RECORD
     end = size = len(records)
     if size < HEADER_SIZE or _LENGTH_AND_MAGIC.unpack_from(records) != (size - _LOG_OVERHEAD, MAGIC):
-        found = _batch_end(records, 0)
-        if isinstance(found, Rejection):
-            return found
-        if found is None or records[_UP_TO_MAGIC - 1] != MAGIC:
+        batch_end = _batch_end(records, 0)
+        if isinstance(batch_end, Rejection):
+            return batch_end
+        if batch_end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
             return _NO_RECORD
-        if found < HEADER_SIZE:
+        if batch_end < HEADER_SIZE:
             return _CORRUPT
-        end = found
+        end = batch_end
     header = batch_header(records, 0, end)
     if version < ZSTD_FROM and header.compression == _LAST_CODEC:
         return Rejection(ErrorCode.unsupported_compression_type)
@@ -121,8 +121,8 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
 
 def _batch_end(records: bytes, start: int) -> int | Rejection | None:
     """Return the end of the batch at `start`, or None if it is incomplete. Source: `ByteBufferLogInputStream`."""
-    left = len(records) - start
-    if left < _LOG_OVERHEAD:
+    remaining = len(records) - start
+    if remaining < _LOG_OVERHEAD:
         return None
     length = int.from_bytes(records[start + 8 : start + 12], "big", signed=True)
     if length < _LEAST_RECORD_SIZE:
@@ -132,16 +132,16 @@ def _batch_end(records: bytes, start: int) -> int | Rejection | None:
         )
     if length > INT_MAX - _LOG_OVERHEAD:
         return Rejection(ErrorCode.unknown_server_error)  # in Kafka the sum of both is negative
-    if left < _UP_TO_MAGIC:
+    if remaining < _UP_TO_MAGIC:
         return None
     magic = int.from_bytes(records[start + 16 : start + 17], "big", signed=True)
     if not 0 <= magic <= MAGIC:
         return Rejection(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
-    return start + _LOG_OVERHEAD + length if _LOG_OVERHEAD + length <= left else None
+    return start + _LOG_OVERHEAD + length if _LOG_OVERHEAD + length <= remaining else None
 
 
 def check_batch(
-    batch: bytes, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int, most_bytes: int
+    batch: bytes, header: BatchInfo, config: LogConfig, topic_partition: tuple[str, int], wall_ms: int, most_bytes: int
 ) -> Verdict:
     """Return the batch to store in a log with this configuration, or the rejection.
 
@@ -186,7 +186,7 @@ def check_batch(
         return _UNREADABLE
     latest = _latest_if_good(header, records, config, wall_ms)
     if latest is None:
-        errors = _RecordErrors(header, config, where, wall_ms)
+        errors = _RecordErrors(header, config, topic_partition, wall_ms)
         latest = errors.look(body, at)
         if errors.count:
             return errors.rejection()
@@ -227,10 +227,10 @@ def _latest_if_good(header: BatchInfo, records: Survey, config: LogConfig, wall_
 class _RecordErrors:
     """Collects the errors of individual records of a batch."""
 
-    def __init__(self, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int) -> None:
+    def __init__(self, header: BatchInfo, config: LogConfig, topic_partition: tuple[str, int], wall_ms: int) -> None:
         self._header = header
         self._config = config
-        topic, partition = where
+        topic, partition = topic_partition
         self._keyless = f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
         self._wall_ms = wall_ms
         self._record_errors: list[tuple[int, str]] = []
@@ -298,13 +298,13 @@ class _RecordErrors:
             message = "One or more records have been rejected due to invalid timestamp"
         else:
             error_code = ErrorCode.invalid_record
-            shown = ", ".join(
+            descriptions = ", ".join(
                 f"RecordError(batchIndex={number}, message='{text}')"
                 for number, text in islice(self._record_errors, ERRORS_SHOWN)
             )
             message = (
                 f"One or more records have been rejected due to {self.count} record errors in total, and only showing "
-                f"the first three errors at most: [{shown}]"
+                f"the first three errors at most: [{descriptions}]"
             )
         return Rejection(error_code, message, has_log_start=True, record_errors=tuple(self._record_errors))
 

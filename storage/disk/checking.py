@@ -116,17 +116,17 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
     Raises:
         DecodeError: A batch does not fit.
     """
-    left = size
-    while left:
+    remaining = size
+    while remaining:
         head = read(_HEAD_SIZE)
         length = int.from_bytes(head[8:], "big", signed=True)
-        if len(head) < _HEAD_SIZE or _HEAD_SIZE + length > left:
-            raise DecodeError(f"the last {left} bytes are not a whole batch")
+        if len(head) < _HEAD_SIZE or _HEAD_SIZE + length > remaining:
+            raise DecodeError(f"the last {remaining} bytes are not a whole batch")
         if not any(head):
             # File systems can leave zeros after a machine failure.
-            raise DecodeError(f"zeros where a batch should begin, {left} bytes from the end")
+            raise DecodeError(f"zeros where a batch should begin, {remaining} bytes from the end")
         data = head + read(max(length, 0))
-        left -= len(data)
+        remaining -= len(data)
         yield data
 
 

@@ -74,7 +74,7 @@ def partition_metadata(topic_id: UUID) -> bytes:
 
 
 def read_partition_metadata(folder: Path) -> UUID | None:
-    """Read the topic id of a partition, or None if there is no file; raises like `read_checkpoint`."""
+    """Read the topic id of a partition, or None if the file does not exist; raises like `read_checkpoint`."""
     path = folder / PARTITION_METADATA
     try:
         fields = dict(line.split(": ", 1) for line in path.read_text("utf-8").splitlines() if line)

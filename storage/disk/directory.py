@@ -137,40 +137,40 @@ class DataDirectory:
         journaled = {
             f"{topic.name}-{index}" for topic in self.saved.topics.values() for index in range(len(topic.partitions))
         }
-        found: dict[str, int] = {}
-        for each in sorted(self.path.iterdir()):
-            match = PARTITION.fullmatch(each.name)
-            if match is None or not each.is_dir() or each.name in journaled or each.name in NOT_OURS_TO_SEE:
+        counts: dict[str, int] = {}
+        for entry in sorted(self.path.iterdir()):
+            match = PARTITION.fullmatch(entry.name)
+            if match is None or not entry.is_dir() or entry.name in journaled or entry.name in NOT_OURS_TO_SEE:
                 continue
             if self.cluster_id is None or self.saved.restoring:
-                found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
+                counts[match["topic"]] = max(counts.get(match["topic"], 0), int(match["index"]) + 1)
             else:
-                self._make_way(each, _topic_id_in(each), "belongs to no topic there is")
-        return found
+                self._make_way(entry, _topic_id_in(entry), "belongs to no topic there is")
+        return counts
 
-    def _make_way(self, folder: Path, owner: UUID | None, why: str) -> None:
+    def _make_way(self, folder: Path, owner: UUID | None, reason: str) -> None:
         """Delete the folder of a deleted topic, and rename the folder of an unknown one."""
         if owner is not None and owner in self.saved.deleted:
             self._journal.settle()
             remove_partition(self.disk, folder, owner)
         else:
-            self._set_aside(folder, why)
+            self._set_aside(folder, reason)
 
-    def _set_aside(self, folder: Path, why: str) -> None:
+    def _set_aside(self, folder: Path, reason: str) -> None:
         stray, number = capped(folder, _STRAY), 1
         while stray.exists():
             number += 1
             stray = capped(folder, f"{_STRAY}.{number}")
         self.disk.rename(folder, stray)
-        self.warnings.append(f"{folder.name} {why}; it is kept as {stray.name}")
+        self.warnings.append(f"{folder.name} {reason}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
         """Return the topic id that most folders of an adopted topic contain, or None."""
         ids: Counter[UUID] = Counter()
-        for each in sorted(self.path.glob(f"{topic}-*")):
-            match = PARTITION.fullmatch(each.name)
+        for folder in sorted(self.path.glob(f"{topic}-*")):
+            match = PARTITION.fullmatch(folder.name)
             if match is not None and match["topic"] == topic:
-                topic_id = _topic_id_in(each)
+                topic_id = _topic_id_in(folder)
                 if topic_id is not None:
                     ids[topic_id] += 1
         return ids.most_common(1)[0][0] if ids else None
@@ -202,8 +202,8 @@ class DataDirectory:
             self._journal.restored()
         if self.delays:
             # Data that an earlier process has not synced is about to be read and must not be lost afterwards.
-            for each in self.disk.take_unsynced():
-                each.sync()
+            for file in self.disk.take_unsynced():
+                file.sync()
 
     # Interface of the topics
 
@@ -243,7 +243,7 @@ class DataDirectory:
         except RecoveryError as problem:
             raise DataDirectoryError(str(problem)) from None
         self.warnings += recovered.warnings
-        store.found(recovered)
+        store.adopt(recovered)
         if _topic_id_in(store.folder) is None:
             store.write_metadata()
         for segment in recovered.segments:
@@ -275,7 +275,9 @@ class DataDirectory:
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
     ) -> None:
         self._noted = True
-        self._journal.topic(SavedTopic(name, topic_id, configs, [SavedPartition(*each) for each in partitions]))
+        self._journal.topic(
+            SavedTopic(name, topic_id, configs, [SavedPartition(*partition) for partition in partitions])
+        )
 
     def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
         self._journal.partition(topic_id, index, replicas, leader_epoch)
@@ -340,8 +342,8 @@ class DataDirectory:
             return
         self._closed = True
         try:
-            for each in self.disk.take_unsynced():
-                each.sync()
+            for file in self.disk.take_unsynced():
+                file.sync()
             for store in self._stores.values():  # indexes only contain synced offsets
                 store.close()
             if self.trusted:

@@ -134,7 +134,7 @@ class _Pieces(Sequence[Chunk]):
     def __getitem__(self, number: slice) -> Sequence[Chunk]: ...
     def __getitem__(self, number: int | slice) -> Chunk | Sequence[Chunk]:
         if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+            return [self[index] for index in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
         first = number * _BLOCKS_PER_CHUNK

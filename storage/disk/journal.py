@@ -37,7 +37,7 @@ JOURNAL = "topics.jsonl"
 
 
 class JournalError(Exception):
-    """A journal that cannot be read. The text says what to do."""
+    """A journal that cannot be read. The text includes the remedy."""
 
 
 class Journal:
@@ -51,7 +51,7 @@ class Journal:
         self._is_doubtful = False  # whether the file must be rewritten before anything is appended
 
     def read(self) -> Saved | None:
-        """Read the content, or None if there is no file or no complete line.
+        """Read the content, or None without a file or a complete line.
 
         Raises:
             JournalError: A line is malformed.

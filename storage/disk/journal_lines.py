@@ -117,7 +117,7 @@ def feature_line(name: str, level: int, epoch: int) -> dict[str, Any]:
 
 
 def scram_line(user: str, mechanism: int, scram: SavedScram | None) -> dict[str, Any]:
-    """Return a user's SCRAM credential of one mechanism, or its removal if it is None."""
+    """Return a user's SCRAM credential of one mechanism, or its removal for None."""
     if scram is None:
         return {"scram": user, "mechanism": mechanism, "iterations": 0}
     keys = {name: b64encode(getattr(scram, name)).decode() for name in _SCRAM_BYTES}
@@ -158,7 +158,7 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
         del saved.topics[topic.topic_id]
         saved.deleted.add(topic.topic_id)
     elif "gone" in values:
-        saved.deleted.update([_id(each) for each in _list(values["gone"], "gone")])
+        saved.deleted.update([_id(topic_id) for topic_id in _list(values["gone"], "gone")])
     elif "restoring" in values:
         saved.restoring = True
     elif "group" in values:
@@ -182,10 +182,10 @@ def _apply_topic(saved: Saved, values: Mapping[str, Any]) -> None:
     if error is not None:
         raise LineError(error)
     partitions = []
-    for each in _list(values.get("partitions"), "partitions"):
-        if not isinstance(each, list) or len(each) != 2:
+    for entry in _list(values.get("partitions"), "partitions"):
+        if not isinstance(entry, list) or len(entry) != 2:
             raise LineError("a partition is not a list of replicas and a leader epoch")
-        partitions.append(SavedPartition(_replicas(each[0]), _number({"leader epoch": each[1]}, "leader epoch")))
+        partitions.append(SavedPartition(_replicas(entry[0]), _number({"leader epoch": entry[1]}, "leader epoch")))
     if not partitions:
         raise LineError(f"topic {name} has no partitions")
     saved.topics[topic_id] = SavedTopic(name, topic_id, _configs(values), partitions)
@@ -212,7 +212,7 @@ def _bytes(values: Mapping[str, Any], name: str) -> bytes:
 def _topic(saved: Saved, value: object) -> SavedTopic:
     topic = saved.topics.get(_id(value))
     if topic is None:
-        raise LineError(f"there is no topic of the id {value!r}")
+        raise LineError(f"unknown topic id {value!r}")
     return topic
 
 
@@ -247,16 +247,16 @@ def _replicas(value: object) -> tuple[int, ...]:
     replicas = _list(value, "replicas")
     if not replicas or len(set(map(repr, replicas))) < len(replicas):
         raise LineError("'replicas' is not a list of distinct nodes")
-    return tuple(_number({"replicas": each}, "replicas", _LARGEST_INT) for each in replicas)
+    return tuple(_number({"replicas": node_id}, "replicas", _LARGEST_INT) for node_id in replicas)
 
 
 def _acls(value: object, name: str) -> list[SavedAcl]:
     """Return ACLs as text; the caller checks their meaning."""
     acls = []
-    for each in _list(value, name):
-        if not isinstance(each, list | tuple) or len(each) != 7:
+    for fields in _list(value, name):
+        if not isinstance(fields, list | tuple) or len(fields) != 7:
             raise LineError(f"'{name}' is not a list of ACLs with seven fields each")
-        kind, pattern, resource, principal, host, operation, permission = (_text(word, name) for word in each)
+        kind, pattern, resource, principal, host, operation, permission = (_text(word, name) for word in fields)
         acls.append((kind, pattern, resource, principal, host, operation, permission))
     return acls
 

@@ -47,14 +47,18 @@ def missing(folder: Path, ends: Sequence[tuple[int, int]], log_start_offset: int
     Raises:
         OSError: A file cannot be read.
     """
-    there = dict(ends)
-    for base in sorted({*there, *_indexed(folder)}):
-        if base not in there and any(first <= base < end for first, end in ends):
+    end_by_base = dict(ends)
+    for base in sorted({*end_by_base, *_indexed(folder)}):
+        if base not in end_by_base and any(first <= base < end for first, end in ends):
             continue  # a compaction has made one segment of several
-        first = max(there.get(base, base), log_start_offset)
+        first = max(end_by_base.get(base, base), log_start_offset)
         path = folder / f"{base:020}.log"
-        lasts = {each: base + last for each in indexes_of(path) if (last := _last_offset(each)) is not None}
-        lasts = {each: last for each, last in lasts.items() if last >= first}
+        lasts = {
+            path_of_index: base + last
+            for path_of_index in indexes_of(path)
+            if (last := _last_offset(path_of_index)) is not None
+        }
+        lasts = {path_of_index: last for path_of_index, last in lasts.items() if last >= first}
         if lasts:
             yield Missing(path, first, max(lasts.values()), tuple(lasts))
 

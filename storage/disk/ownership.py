@@ -26,7 +26,7 @@ _held: set[Path] = set()  # Directories that this process has open: system locks
 
 
 class DataDirectoryError(Exception):
-    """A directory that cannot be used. The text says what to do."""
+    """A directory that cannot be used. The text includes the remedy."""
 
 
 def owner_of(path: Path, ours: Iterable[str]) -> str | None:
@@ -70,7 +70,7 @@ def meta_properties(cluster_id: str, node_id: int) -> bytes:
 
 
 def _refuse_other_things(path: Path, ours: frozenset[str]) -> None:
-    names = sorted(each.name for each in path.iterdir() if each.name not in NOT_OURS_TO_SEE | ours)
+    names = sorted(entry.name for entry in path.iterdir() if entry.name not in NOT_OURS_TO_SEE | ours)
     unknown = [name for name in names if not PARTITION.fullmatch(name) or not (path / name).is_dir()]
     if unknown:
         raise DataDirectoryError(

@@ -54,8 +54,8 @@ class PartitionStore:
         self._leaves_files = False
         self._epochs: Epochs = ()
 
-    def found(self, recovered: Found) -> None:
-        """Adopt the recovered content of the folder."""
+    def adopt(self, recovered: Found) -> None:
+        """Load the recovered content of the folder."""
         self._exists, self._has_folder = bool(recovered.segments), True
         self._epochs = recovered.epochs
         if recovered.segments:
@@ -123,7 +123,7 @@ class PartitionStore:
             self._disk.remove(file)
 
     def epochs_changed(self, epochs: Epochs) -> None:
-        """Do nothing: epochs are in the batches, and the checkpoint is written when a segment is closed."""
+        """Ignore the change: epochs are in the batches, and the checkpoint is written when a segment is closed."""
         self._epochs = epochs
 
     def _write_epochs(self) -> None:
@@ -155,37 +155,37 @@ class PartitionStore:
         They are synced in every sync mode, because the files that they replace may have been durable (Kafka:
         `Cleaner`).
         """
-        made: list[FileSegment] = []
-        for each in merged:
-            first = each.segments[0]
+        segments: list[FileSegment] = []
+        for merged_segments in merged:
+            first = merged_segments.segments[0]
             path = segment_path(self.folder, first.base_offset)
             file = self._disk.new_file(path.with_name(path.name + CLEANED))
             segment = FileSegment(file, first.base_offset, first.created_at_ms)
-            for chunk in each.chunks:
+            for chunk in merged_segments.chunks:
                 file.append(chunk)
                 segment.note_all(chunk)
                 yield
-            segment.next_offset = each.segments[-1].next_offset
-            made.append(segment)
+            segment.next_offset = merged_segments.segments[-1].next_offset
+            segments.append(segment)
         with ThreadPoolExecutor(1) as thread:
-            synced = thread.submit(_sync_all, [segment.file for segment in made])
+            synced = thread.submit(_sync_all, [segment.file for segment in segments])
             while not synced.done():
                 yield
             synced.result()
-        return list(made)
+        return list(segments)
 
-    def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
+    def put_merged(self, merged: Sequence[Merged], new_segments: Sequence[Segment]) -> None:
         """Rename the new files and delete the old ones. Recovery completes an interruption.
 
         No index of an old file may remain, because it refers to records that are not in the new one.
         """
-        for segment in made:
+        for segment in new_segments:
             file = _of_files(segment).file
             path = file.path.with_suffix(SWAP)
             self._disk.rename(file.path, path)
             file.path = path
-        for each, segment in zip(merged, made, strict=True):
-            for old in each.segments[1:]:
+        for replaced, segment in zip(merged, new_segments, strict=True):
+            for old in replaced.segments[1:]:
                 self._remove(_of_files(old).file.path)
             file = _of_files(segment).file
             path = file.path.with_suffix("")
@@ -195,10 +195,10 @@ class PartitionStore:
             self._full = [full for full in self._full if full.file.path != path]
         # The log is made of the new files from here on, whatever comes of that which can be worked out again.
         with suppress(OSError):
-            for segment in made:
+            for segment in new_segments:
                 self._write_indexes(_of_files(segment))
-            if made:
-                self._clean_moved(made[-1].next_offset)
+            if new_segments:
+                self._clean_moved(new_segments[-1].next_offset)
 
 
 def remove_partition(disk: Disk, folder: Path, topic_id: UUID) -> None:

@@ -42,7 +42,7 @@ _OTHER_MAGICS = frozenset({0, 1, *range(MAGIC + 1, 16)})
 
 
 class RecoveryError(Exception):
-    """A folder that cannot be used. The text says what to do."""
+    """A folder that cannot be used. The text includes the remedy."""
 
 
 def segment_path(folder: Path, base_offset: int) -> Path:
@@ -54,7 +54,7 @@ class _Hole(NamedTuple):
 
     start: int
     end: int
-    why: str
+    reason: str
 
 
 class Recovery:
@@ -148,12 +148,12 @@ class Recovery:
             if segment.size_bytes or segment.base_offset < clean_before or path in mended:
                 continue
             if number < len(segments) - 1:
-                why = "a compaction has left nothing of it"
+                reason = "a compaction has left nothing of it"
             elif not self._in_peace and (number or not segment.base_offset):  # else everything before it was deleted
-                why = "the broker died before it wrote the first record to it"
+                reason = "the broker died before it wrote the first record to it"
             else:
                 continue
-            yield f"{folder.name}/{path.name} is empty: {why}, or its records are lost"
+            yield f"{folder.name}/{path.name} is empty: {reason}, or its records are lost"
 
     def _scan(
         self, path: Path, producers: Producers, epochs: list[tuple[int, int]], *, checked: bool
@@ -188,7 +188,7 @@ class Recovery:
         path = file.path
         lost = sum(hole.end - hole.start for hole in holes)
         first = holes[0]
-        warning = f"{path.parent.name}/{path.name}: {lost} bytes cut from byte {first.start} on: {first.why}"
+        warning = f"{path.parent.name}/{path.name}: {lost} bytes cut from byte {first.start} on: {first.reason}"
         if len(holes) == 1 and first.end == file.size:
             tail = file.read(first.start, lost)
             if any(tail):
@@ -241,12 +241,12 @@ class Recovery:
 
 
 def _fault(data: memoryview, at: int, next_offset: int, *, checked: bool) -> str | None:
-    """Return why there is no intact batch at `at` with `next_offset` or a later offset, or None."""
-    left = len(data) - at
-    if left < HEADER_SIZE:
+    """Return why the batch at `at` is not intact or starts before `next_offset`, or None."""
+    remaining = len(data) - at
+    if remaining < HEADER_SIZE:
         return "too little for a batch"
     base, length, _, magic, crc, _, delta, _, _ = _HEADER.unpack_from(data, at)
-    if magic != MAGIC or not HEADER_SIZE <= length + 12 <= left or base < next_offset or delta < 0:
+    if magic != MAGIC or not HEADER_SIZE <= length + 12 <= remaining or base < next_offset or delta < 0:
         return "no whole batch"
     if checked and google_crc32c.value(bytes(data[at + _CHECKED_AT : at + 12 + length])) != crc:
         return f"the checksum of the batch at offset {base} is wrong"
@@ -294,11 +294,11 @@ def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) 
 
     One such batch among others of the current format is damaged by a bit flip instead.
     """
-    left = len(data) - at
-    if left < HEADER_SIZE:
+    remaining = len(data) - at
+    if remaining < HEADER_SIZE:
         return
     base_offset, length, _, magic, *_ = _HEADER.unpack_from(data, at)
-    if magic not in _OTHER_MAGICS or base_offset != expected or not _LEAST_LENGTH <= length <= left - 12:
+    if magic not in _OTHER_MAGICS or base_offset != expected or not _LEAST_LENGTH <= length <= remaining - 12:
         return
     after = at + 12 + length
     if magic < MAGIC:
@@ -316,10 +316,10 @@ def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) 
 def _epochs(folder: Path, batch_epochs: list[tuple[int, int]], end: int) -> Epochs:
     """Combine the stored epochs with later ones found in batches. A damaged checkpoint is ignored."""
     try:
-        written = [each for each in read_epochs(folder) if each[1] <= end]
+        written = [epoch for epoch in read_epochs(folder) if epoch[1] <= end]
     except CheckpointError:
         written = []
-    return (*written, *(each for each in batch_epochs if not written or each[0] > written[-1][0]))
+    return (*written, *(epoch for epoch in batch_epochs if not written or epoch[0] > written[-1][0]))
 
 
 def _remember(producers: Producers, data: memoryview, at: int) -> None:

@@ -46,9 +46,9 @@ def _damaged(random: Random, whole: bytes) -> bytes:
 
 def has(overtaken: Overtaken, records: bytes) -> bool:
     """What is told of records, which is the same wherever they stand."""
-    told = overtaken.has(records, 0, len(records))
+    told = overtaken.is_overtaken(records, 0, len(records))
     for around in (b"", b"\0", b"\x06key", records):
-        assert overtaken.has(around + records + around, len(around), len(around + records)) == told
+        assert overtaken.is_overtaken(around + records + around, len(around), len(around + records)) == told
     return told
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.protocol.messages.fetch import AbortedTransaction
-from kohort.storage.transactions import before, end_of
+from kohort.storage.transactions import chunks_before, end_of
 
 if TYPE_CHECKING:
     from kohort.storage.segment import Chunk
@@ -25,7 +25,7 @@ def committed(
     transactions, high_watermark = producers.transactions, partition.log.high_watermark
     stable = transactions.last_stable_offset(high_watermark)
     if stable < high_watermark:
-        records = before(records, stable)
+        records = chunks_before(records, stable)
         if not records:
             return records, ()
     aborted = transactions.aborted_in(offset, high_watermark)

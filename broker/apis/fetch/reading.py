@@ -23,7 +23,7 @@ from kohort.protocol.messages.fetch import (
     PartitionData,
 )
 from kohort.security.rights import READ_TOPIC
-from kohort.storage.transactions import before
+from kohort.storage.transactions import chunks_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -173,7 +173,7 @@ class Reading:
             self.full = True
         high_watermark = log.high_watermark
         if high_watermark < log.log_end_offset:
-            records = before(records, high_watermark)
+            records = chunks_before(records, high_watermark)
         aborted: tuple[AbortedTransaction, ...] | None = None
         if self._committed_only:
             records, aborted = committed(partition, offset, records)

@@ -14,7 +14,7 @@ from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquir
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
-from kohort.storage.transactions import before
+from kohort.storage.transactions import chunks_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -85,7 +85,7 @@ class ReadPartition:
         counted_from, size_then, bytes_then = self._measured
         grown = log.size_bytes - size_then
         if counted_from != offset or grown < 0 or end != log.log_end_offset:
-            counted_bytes = sum(map(len, before(log.read_segment(offset, max_bytes, at_least_one=True)[0], end)))
+            counted_bytes = sum(map(len, chunks_before(log.read_segment(offset, max_bytes, at_least_one=True)[0], end)))
             self._measured = offset, log.size_bytes, counted_bytes
             return counted_bytes
         return bytes_then + grown

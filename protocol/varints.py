@@ -48,7 +48,6 @@ def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """Encode a number of up to 64 bits."""
     value = value << 1 ^ value >> 63
     return _ONE_BYTE[value] if value < 0x80 else unsigned_varint(value)
 

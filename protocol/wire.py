@@ -92,7 +92,6 @@ def uuid(value: UUID | None) -> bytes:
 
 
 def tag(number: int, value: bytes) -> bytes:
-    """Encode one tagged field."""
     return unsigned_varint(number) + unsigned_varint(len(value)) + value
 
 

@@ -82,7 +82,6 @@ class StepWriter:
         return True
 
     def put(self, buffer: BytesIO, value: Any) -> None:
-        """Write `value` at once."""
         self._put(buffer, self._convert(value))
 
     def is_short(self, value: Any) -> bool:
@@ -111,7 +110,6 @@ class StepWriter:
         buffer.write(around[at:])
 
     def put_elements(self, buffer: BytesIO, elements: tuple[Any, ...], spans: Spans) -> Steps:
-        """Write the elements of an array in steps."""
         if self._is_leaf:
             for element in elements:  # as quick as possible: most elements of most responses
                 if self._is_light(element):
@@ -142,7 +140,6 @@ class StepWriter:
         return False
 
     def _emptied(self, value: Any) -> Any:
-        """Return `value` with empty arrays."""
         changes: dict[str, Any] = {name: () for name, _, _ in self._arrays}
         for name, _, writer in self._structures:
             inner = getattr(value, name)
@@ -207,7 +204,6 @@ class _PlainWriter:
         self._put = primitive_writer(kafka_type, flexible=flexible)
 
     def put_elements(self, buffer: BytesIO, elements: tuple[Any, ...], spans: Spans) -> Steps:
-        """Write the elements of an array in steps."""
         for start in range(0, len(elements), self.AT_ONCE):
             some = elements[start : start + self.AT_ONCE]
             if self._is_int32:
@@ -218,7 +214,6 @@ class _PlainWriter:
             yield
 
     def weigh_elements(self, elements: tuple[Any, ...], weight: int) -> int:
-        """Return `weight` and that of these elements."""
         return weight + len(elements) // self.EQUAL_TO_ONE
 
 

@@ -62,7 +62,6 @@ def _states_deleted(group: ShareGroup, on_written: OnWritten, call: StateCall, n
 
 
 def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:
-    """Return all topics with states and their partitions, including those whose deletion failed before."""
     topics = group.states.all_topics()
     for topic_id in group.states.deleting:
         topic = group.coordinator.topics.by_id(topic_id)

@@ -52,7 +52,6 @@ class ShareGroup(SubscribingGroup):
 
     @property
     def state(self) -> ShareGroupState:
-        """State, derived from the members."""
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property

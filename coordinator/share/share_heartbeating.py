@@ -21,7 +21,7 @@ from kohort.coordinator.share.share_checks import check_epoch, check_request
 from kohort.coordinator.share.share_group import UNKNOWN, ShareGroup
 from kohort.coordinator.share.share_initializing import Missing, begin, find_missing, initialize_missing
 from kohort.coordinator.share.share_member import ShareMember
-from kohort.coordinator.share.share_sessions import cause_of, keep_alive, put_out
+from kohort.coordinator.share.share_sessions import cause_of, keep_alive, remove_members
 from kohort.coordinator.share.share_targets import advance_member, compute, may_compute
 from kohort.coordinator.share.share_values import LEAVING_EPOCH, ShareKind, ShareMetadata
 from kohort.protocol.errors import ErrorCode
@@ -188,7 +188,6 @@ def _assignment(assigned: Target) -> Assignment:
 
 
 def _replying(group: ShareGroup, sender: Sender, response: ShareGroupHeartbeatResponse, missing: Missing) -> OnWritten:
-    """Return a callback that sends the response and then initializes the missing partitions."""
     state_epoch = group.epoch
 
     def written(error: ErrorCode, now_ms: int) -> None:
@@ -209,5 +208,5 @@ def _leave(
     response = ShareGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=LEAVING_EPOCH
     )
-    put_out(group, [member], cause_of(member, "leave_explicit"), now_ms, _replying(group, sender, response, {}))
+    remove_members(group, [member], cause_of(member, "leave_explicit"), now_ms, _replying(group, sender, response, {}))
     return None

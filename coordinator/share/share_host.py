@@ -23,9 +23,7 @@ class Outcome(Protocol):
     def error_message(self) -> str | None: ...
 
     @property
-    def leader_epoch(self) -> int:
-        """In a summary: epoch of the leader that has read the state last."""
-        ...
+    def leader_epoch(self) -> int: ...
 
     @property
     def start_offset(self) -> int:

@@ -51,7 +51,6 @@ def find_missing(group: ShareGroup, now_ms: int) -> Missing:
 
 
 def begin(group: ShareGroup, changes: GroupChanges, missing: Missing, now_ms: int) -> None:
-    """Mark partitions as initializing."""
     changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(missing, now_ms))
 
 

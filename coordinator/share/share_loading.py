@@ -24,6 +24,5 @@ def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> Non
 
 
 def unload_share_groups(coordinator: GroupCoordinator, partition: int) -> None:
-    """Drop the groups of a partition that another node coordinates now."""
     on_group_gone = coordinator.share_observer.group_gone
     unload_groups(coordinator, SHARE, partition, on_group_gone)

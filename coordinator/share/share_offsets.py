@@ -147,12 +147,10 @@ def _answer(
     error: ErrorCode,
     now_ms: int,
 ) -> None:
-    """Report the results after the write. If it failed, all topics or partitions have its error."""
     on_results(results if error is ErrorCode.none else Refusal(error), now_ms)
 
 
 def _deletable(states: StatePartitions, topics: Iterable[TopicInfo]) -> dict[UUID, Collection[int]]:
-    """Return the initialized partitions of the topics. A topic whose deletion failed before has all its partitions."""
     partitions_by_topic: dict[UUID, Collection[int]] = {}
     for topic in sorted(topics, key=_id_of):
         is_retry = topic.topic_id in states.deleting and topic.topic_id not in states.initialized

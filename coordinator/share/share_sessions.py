@@ -30,10 +30,10 @@ def session_expired(group: ShareGroup, member: ShareMember, now_ms: int) -> None
             stop(group, current_member.session)
             current_member.session = start(group, current_member, FENCE_RETRY_MS, now_ms, session_expired)
 
-    put_out(group, [member], cause_of(member, "session_expired"), now_ms, written)
+    remove_members(group, [member], cause_of(member, "session_expired"), now_ms, written)
 
 
-def put_out(
+def remove_members(
     group: ShareGroup, members: Iterable[ShareMember], cause: Cause, now_ms: int, on_written: OnWritten
 ) -> None:
     """Remove members from the group. The next heartbeat of any member computes the new target."""

@@ -84,7 +84,6 @@ def _hash_of(member: ShareMember) -> int:
 
 
 def topic_ids(group: ShareGroup, member: ShareMember) -> frozenset[UUID]:
-    """Return the ids of the existing topics to which a member subscribes."""
     topics = map(group.coordinator.topics.by_name, member.metadata.topic_names)
     return frozenset(topic.topic_id for topic in topics if topic is not None)
 

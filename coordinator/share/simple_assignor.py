@@ -99,7 +99,6 @@ def _partitions_of(topic_id: UUID, numbers: frozenset[int]) -> Generator[int, No
 
 
 def _by_hash(partitions: Iterable[TopicIdPartition], capacity: int) -> Generator[int, None, list[TopicIdPartition]]:
-    """Sort partitions by bucket, as `in_map_order` does. The sort is stable."""
     unordered = list(partitions)
     buckets = buckets_for(len(unordered), capacity=capacity)
     filled: dict[int, list[TopicIdPartition]] = {}
@@ -161,7 +160,6 @@ class _Plan:
     def fill(
         self, members: Sequence[Subscriber], topics: Sequence[UUID], partitions: list[TopicIdPartition]
     ) -> Generator[int, None, None]:
-        """Copy the previous assignment of these topics, in the order of Kafka's maps."""
         assignable: set[TopicIdPartition] = set()
         for chunk in _chunks(partitions):
             assignable.update(chunk)
@@ -194,7 +192,6 @@ class _Plan:
         return [number for number, assigned in enumerate(self.assigned) if len(assigned) < self._desired[number]]
 
     def take_from_overloaded_members(self) -> Generator[int, None, None]:
-        """Take the first surplus partitions in the order of each member's map."""
         for number, assigned in enumerate(self.assigned):
             surplus = len(assigned) - self._desired[number]
             if surplus > 0:
@@ -206,7 +203,6 @@ class _Plan:
             yield EFFORT
 
     def take_from_overshared_partitions(self) -> Generator[int, None, None]:
-        """Take partitions from the members with the lowest numbers."""
         for chunk in _chunks(self._sharers):
             for partition in chunk:
                 sharers = self._sharers[partition]

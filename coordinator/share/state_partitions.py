@@ -34,7 +34,6 @@ class StatePartitions(NamedTuple):
     deleting: Mapping[UUID, str] = {}  # names of topics whose states are being deleted, or whose deletion failed
 
     def ready(self, topic_id: UUID) -> frozenset[int]:
-        """Return the initialized partitions of a topic."""
         topic = self.initialized.get(topic_id)
         return topic.partitions if topic is not None else frozenset()
 
@@ -75,7 +74,6 @@ class StatePartitions(NamedTuple):
         return StatePartitions(initializing, initialized, self.deleting)
 
     def all_topics(self) -> dict[UUID, tuple[str, frozenset[int]]]:
-        """Return name and partitions of all initialized or initializing topics."""
         topics: dict[UUID, tuple[str, frozenset[int]]] = {}
         for topic_id, topic in self.initialized.items():
             topics[topic_id] = topic.name, topic.partitions

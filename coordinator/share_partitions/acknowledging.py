@@ -63,7 +63,7 @@ def acknowledging(
         if pace.add():
             yield
     if request.has_renewed:
-        partition.keep_until(request.renewed_until_ms)
+        partition.schedule_lock_check(request.renewed_until_ms)
     if request.renewals:
         partition.host.record_observer.settled(partition.key, request.renewals)
     if refusal is not None:
@@ -108,7 +108,7 @@ class _Request:
         self._member_id = member_id
         self._pace = pace
         self.transition = Transition(partition, member_id)
-        self.renewed_until_ms = partition.locks_until(now_ms)  # expiry of renewed locks
+        self.renewed_until_ms = partition.lock_expiry_ms(now_ms)  # expiry of renewed locks
         self.has_renewed = False
         self.renewals: list[Fate] = []  # renewed ranges, if they are observed
 
@@ -168,7 +168,6 @@ class _Request:
         return None
 
     def _check_whole_batch(self, number: int, begin: int, end: int) -> str | None:
-        """Return why a batch that is not split cannot be acknowledged, or None."""
         in_flight = self._partition.in_flight
         first, last = in_flight.batch_firsts[number], in_flight.batch_lasts[number]
         (index,) = in_flight.ranges_between(first, last)
@@ -182,7 +181,6 @@ class _Request:
         return None
 
     def _acknowledge_ranges(self, ranges: range, kind: int) -> str | None:
-        """Acknowledge ranges with one type, or return why they cannot be acknowledged."""
         in_flight = self._partition.in_flight
         for index in ranges:
             message = self._check_range(index, kind)

@@ -82,7 +82,7 @@ def acquiring(
     finally:
         acquisition.report()
         if entries:
-            partition.keep_until(acquisition.until_ms)
+            partition.schedule_lock_check(acquisition.until_ms)
         partition.is_acquired_from = False
         if partition.has_refused_fetch:
             partition.has_refused_fetch = False
@@ -131,7 +131,7 @@ class _Acquisition:
         self._limit = partition.config.delivery_count_limit
         # records with this delivery count are delivered in smaller pieces, to isolate a bad record
         self._careful_from_count = max(FEW_DELIVERIES, (self._limit + 1) // 2)
-        self.until_ms = partition.locks_until(now_ms)  # expiry of the acquisition locks
+        self.until_ms = partition.lock_expiry_ms(now_ms)  # expiry of the acquisition locks
         self.pace = Pace()
         self.entries: list[Acquired] = []
         self._acquired_count = 0
@@ -143,13 +143,11 @@ class _Acquisition:
         return self._max_records - self._acquired_count
 
     def steps(self, fetch_offset: int) -> Generator[None, None, None]:
-        """Acquire the available records, and archive those that were removed from the log or aborted."""
         yield from self._archive_removed(fetch_offset)
         yield from self._take()
         yield from self._archive_aborted()
 
     def report(self) -> None:
-        """Report acquired records to the observer before another request may release them."""
         if self._unreported:
             entries = at_once(_without(self._unreported, self._aborted, Pace())) if self._aborted else self._unreported
             if entries:
@@ -157,7 +155,6 @@ class _Acquisition:
             self._unreported = []
 
     def _archive_removed(self, fetch_offset: int) -> Generator[None, None, None]:
-        """Set available records to archived that compaction has removed from the log."""
         in_flight = self._in_flight
         for part in in_flight.slices(fetch_offset, self._first - 1, cut=True):
             for index in part:
@@ -187,7 +184,6 @@ class _Acquisition:
             partition.host.record_observer.settled(partition.key, [fate_of(in_flight, index, member_id, None, reason)])
 
     def _take(self) -> Generator[None, None, None]:
-        """Acquire from the in-flight batches, then from new ones."""
         in_flight = self._in_flight
         number = in_flight.batch_at_or_before(self._first)
         first = self._first
@@ -232,7 +228,6 @@ class _Acquisition:
             self._max_records = 0
 
     def _max_count(self, first: int, last: int) -> Generator[None, None, int | None]:
-        """Return the highest delivery count of the available records between two offsets, or None without any."""
         in_flight, highest = self._in_flight, None
         for part in in_flight.slices(first, last):
             for index in part:
@@ -281,11 +276,6 @@ class _Acquisition:
         yield from in_flight.join_between(first, min(at, last), self.pace)
 
     def _hold(self, index: int, *, joins: bool = False) -> None:
-        """Acquire a range.
-
-        Args:
-            joins: Whether the last entry of the response is of the same batch and may be extended.
-        """
         in_flight = self._in_flight
         first, last = in_flight.firsts[index], in_flight.lasts[index]
         count = min(in_flight.counts[index] + 1, MAX_DELIVERIES)
@@ -344,7 +334,6 @@ class _Acquisition:
 
 
 def _put(entries: list[Acquired], entry: Acquired, *, joins: bool) -> None:
-    """Append an entry, or extend the last one if `joins` and both have the same delivery count."""
     if joins and entries:
         previous = entries[-1]
         if (previous.last_offset + 1, previous.delivery_count) == (entry.first_offset, entry.delivery_count):

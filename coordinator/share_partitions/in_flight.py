@@ -73,7 +73,6 @@ class InFlight:
         self._passed_below = 0  # `_is_passed` is true of every range that ends below this offset
 
     def __len__(self) -> int:
-        """Return the number of ranges."""
         return len(self.firsts)
 
     @property
@@ -92,7 +91,6 @@ class InFlight:
         return bisect_right(self.batch_firsts, offset) - 1
 
     def batches_beginning_in(self, first: int, last: int) -> range:
-        """Return the numbers of the batches that begin between two offsets (inclusive)."""
         return range(bisect_left(self.batch_firsts, first), bisect_right(self.batch_firsts, last))
 
     def free_until(self, first: int, last: int) -> int:
@@ -136,7 +134,6 @@ class InFlight:
         return range(begin, max(begin, end))
 
     def ranges_between(self, first: int, last: int) -> range:
-        """Return the numbers of the ranges with offsets between two offsets (inclusive), without cutting any."""
         begin = bisect_left(self.lasts, first)
         return range(begin, max(begin, bisect_right(self.firsts, last)))
 
@@ -166,18 +163,12 @@ class InFlight:
             part = self.carve(first, last) if cut else self.ranges_between(first, last)
 
     def _cut(self, index: int, offset: int) -> None:
-        """Cut a range in two; the second one begins at `offset`. Its batch is split from now on."""
         self.split[self.batch_at_or_before(offset)] = True
         state, count, holder = self.states[index], self.counts[index], self.holders[index]
         self._insert(index + 1, offset, self.lasts[index], state, count, holder, self.locked_until[index])
         self.lasts[index] = offset - 1
 
     def change(self, index: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED) -> None:
-        """Set the state, delivery count and holder of a range.
-
-        Args:
-            until_ms: When the holder's lock expires.
-        """
         first, last = self.firsts[index], self.lasts[index]
         is_terminal, was_terminal = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
         if is_terminal != was_terminal and last >= self.start:
@@ -193,7 +184,6 @@ class InFlight:
             self.available_from = first
 
     def join(self, begin: int, end: int) -> None:
-        """Join equal neighbours among the ranges from `begin` to before `end` and next to them."""
         begin, end = max(begin - 1, 0), min(end + 1, len(self.firsts))
         kept = [index for index in range(begin, end) if index == begin or not self._are_alike(index - 1, index)]
         if len(kept) == end - begin:
@@ -207,7 +197,6 @@ class InFlight:
         self.locked_until[begin:end] = array("q", [self.locked_until[index] for index in kept])
 
     def join_between(self, first: int, last: int, pace: Pace) -> Iterator[None]:
-        """Join equal neighbours between two offsets (inclusive). Yield so that other requests are served."""
         for part in self.slices(first, last):
             self.join(part.start, part.stop)
             if pace.add(len(part)):
@@ -288,7 +277,6 @@ class InFlight:
         self.complete = 0
 
     def _drop_batches(self, count: int) -> None:
-        """Drop the first batches, which end before the start."""
         if not count:
             return
         ranges = bisect_right(self.lasts, self.batch_lasts[count - 1])

@@ -112,7 +112,6 @@ def _released(error: ErrorCode, message: str | None, now_ms: int) -> None:
 
 
 def _cut_at_start(partition: SharePartition) -> None:
-    """Cut a range at the start. The part below is archived, whatever its delivery count."""
     in_flight = partition.in_flight
     number = in_flight.batch_at_or_before(in_flight.start)
     if number >= 0 and in_flight.batch_firsts[number] < in_flight.start <= in_flight.batch_lasts[number]:

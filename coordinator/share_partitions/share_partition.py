@@ -48,13 +48,9 @@ class SharePartitionHost(Protocol):
     @property
     def record_observer(self) -> RecordObserver: ...
 
-    def config(self, group_id: str) -> ShareConfig:
-        """Return the current settings of a group."""
-        ...
+    def config(self, group_id: str) -> ShareConfig: ...
 
-    def write(self, key: SharePartitionKey, write: StateWrite, on_outcome: OnOutcome, now_ms: int) -> None:
-        """Call the share coordinator to write a state."""
-        ...
+    def write(self, key: SharePartitionKey, write: StateWrite, on_outcome: OnOutcome, now_ms: int) -> None: ...
 
     def changed(self, partition: "SharePartition", now_ms: int) -> None:
         """Retry parked fetches: records are available again, or the start has moved."""
@@ -104,7 +100,6 @@ class SharePartition:
 
     @property
     def config(self) -> ShareConfig:
-        """Current settings of the group."""
         return self.host.config(self.key.group_id)
 
     # Loading
@@ -158,7 +153,7 @@ class SharePartition:
             return True
         return in_flight.count < self.config.partition_max_record_locks
 
-    def log_starts_at(self, offset: int) -> Generator[None, None, None]:
+    def move_log_start(self, offset: int) -> Generator[None, None, None]:
         """Move the start to the log start offset. Earlier records are not delivered any more.
 
         Acquired records stay acquired until they are acknowledged, which succeeds with any type, or until their lock
@@ -190,7 +185,6 @@ class SharePartition:
         self.host.record_observer.start_moved(self.key, old_start, self.in_flight.start)
 
     def passing(self, pace: Pace) -> Generator[None, None, bool]:
-        """Move the start past terminal records. Return whether it moved. Yield so that other requests are served."""
         if self.host.record_observer is UNOBSERVED:
             return (yield from self.in_flight.passing(pace))
         old_start = self.in_flight.start
@@ -213,23 +207,21 @@ class SharePartition:
 
     # Locks
 
-    def locks_until(self, now_ms: int) -> int:
-        """Return when the lock of a record expires that is acquired now."""
+    def lock_expiry_ms(self, now_ms: int) -> int:
         return now_ms + self.config.record_lock_duration_ms
 
-    def keep_until(self, until_ms: int) -> None:
+    def schedule_lock_check(self, until_ms: int) -> None:
         """Schedule a check of the locks at `until_ms`.
 
         The check may run after the records were released; then it schedules the next one.
         """
         if self._is_expiring:
             self._expires_next_ms = min(self._expires_next_ms, until_ms)
-        elif self.progress is Progress.ACTIVE and until_ms < self.rings_at_ms:
+        elif self.progress is Progress.ACTIVE and until_ms < self.check_at_ms:
             self._set_timer(until_ms)
 
     @property
-    def rings_at_ms(self) -> int:
-        """Time of the next check of the locks, or NOT_LOCKED if no lock exists."""
+    def check_at_ms(self) -> int:
         return NOT_LOCKED if self._timer is None else self._timer.deadline_ms
 
     def _set_timer(self, deadline_ms: int) -> None:
@@ -241,12 +233,11 @@ class SharePartition:
             self.host.purgatory.wait(self._timer)
 
     def release_expired(self, now_ms: int) -> None:
-        """Release records whose locks have expired, and schedule the next check."""
         from kohort.coordinator.share_partitions.locks import expiring  # avoids an import cycle
 
         def on_released(next_ms: int, now_ms: int) -> None:
             self._is_expiring = False
-            self.keep_until(min(next_ms, self._expires_next_ms))
+            self.schedule_lock_check(min(next_ms, self._expires_next_ms))
 
         self._set_timer(NOT_LOCKED)
         self._is_expiring, self._expires_next_ms = True, NOT_LOCKED
@@ -262,7 +253,6 @@ class SharePartition:
         self._set_timer(NOT_LOCKED)
 
     def _held(self, below: int) -> Iterator[Fate]:
-        """Yield the acquired ranges below an offset, without those that are being written."""
         in_flight = self.in_flight
         for index, holder in enumerate(in_flight.holders[: bisect_left(in_flight.lasts, below)]):
             if isinstance(holder, str):

@@ -89,7 +89,6 @@ class Transition:
         self.began = True
 
     def write(self, on_done: OnDone, now_ms: int) -> None:
-        """Write the states. Then apply them, or roll back if the write failed."""
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
 
     def _collect_states(self) -> Generator[None, None, list[StateBatch]]:
@@ -117,11 +116,6 @@ class Transition:
             write_down(self._partition, batches, written, now_ms)
 
     def _finish(self, on_done: OnDone, error: ErrorCode, message: str | None, changed: bool, now_ms: int) -> None:
-        """Report the outcome.
-
-        Args:
-            changed: Whether parked fetches can be retried.
-        """
         partition = self._partition
         if error in FENCING:
             partition.host.fenced(partition, now_ms)
@@ -171,7 +165,7 @@ class Transition:
                 count, until_ms = in_flight.counts[index], in_flight.locked_until[index]
                 if in_flight.lasts[index] >= in_flight.start and until_ms > now_ms:
                     in_flight.change(index, ACQUIRED, count, self._pending.member_id, until_ms)
-                    partition.keep_until(until_ms)
+                    partition.schedule_lock_check(until_ms)
                 else:
                     in_flight.change(index, resulting_state(partition, index, AVAILABLE), count, None)
                     is_available = True
@@ -185,7 +179,6 @@ class Transition:
         return (yield from partition.passing(pace)) or is_available
 
     def _rolled_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
-        """Yield the fate of a range that the member does not get back."""
         in_flight = self._partition.in_flight
         if in_flight.states[index] != ACQUIRED:
             yield fate_of(in_flight, index, self._pending.member_id, EXPIRED if expired else None)
@@ -207,7 +200,6 @@ def resulting_state(partition: SharePartition, index: int, state: int) -> int:
 
 
 def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:
-    """Append the state of a range to the batches, or extend the last one if it is the same."""
     first, last = in_flight.firsts[index], in_flight.lasts[index]
     fate = in_flight.states[index], in_flight.counts[index]
     if batches and batches[-1].last_offset + 1 == first and batches[-1][2:] == fate:
@@ -221,7 +213,6 @@ def write_down(
     on_outcome: Callable[[StateOutcome, int], None],
     now_ms: int,
 ) -> None:
-    """Write the states of records and the start offset."""
     in_flight = partition.in_flight
     write = StateWrite(partition.state_epoch, partition.leader_epoch, in_flight.start, in_flight.complete, batches)
     partition.host.write(partition.key, write, on_outcome, now_ms)

@@ -76,7 +76,6 @@ class ShareCoordinator(CoordinatorContext):
         return shard.states
 
     def writes_to(self, partition: int) -> bool:
-        """Return whether a write to this partition of the topic is pending."""
         return any(pending_partition == partition for pending_partition, _ in self._awaited.values())
 
     def in_turn(self, key: SharePartitionKey, operation: Operation, now_ms: int) -> None:
@@ -133,8 +132,6 @@ class ShareCoordinator(CoordinatorContext):
         work_in_turns(self.purgatory, steps, on_value, now_ms)
 
     def forget(self, key: SharePartitionKey, on_written: OnWritten, now_ms: int) -> None:
-        """Write a tombstone for a share partition without pending write."""
-
         def tombstone() -> Generator[None, None, tuple[None, None]]:
             yield from ()
             return None, None
@@ -148,7 +145,6 @@ class ShareCoordinator(CoordinatorContext):
         self.append(key, SNAPSHOT, tombstone(), written, now_ms)
 
     def active_states(self) -> Iterator[tuple[int, dict[SharePartitionKey, ShareState]]]:
-        """Return the loaded states by partition."""
         for partition, shard in list(self.shards.items()):
             if shard.progress is Shard.ACTIVE:
                 yield partition, shard.states

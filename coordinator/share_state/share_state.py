@@ -56,6 +56,5 @@ class ShareState:
         self.updates += 1
 
     def snapshot(self, wall_ms: int) -> "ShareState":
-        """Return a copy for the next snapshot record."""
         epoch, batches = self.snapshot_epoch + 1, list(self.batches)
         return replace(self, snapshot_epoch=epoch, batches=batches, created_ms=wall_ms, written_ms=wall_ms, updates=0)

@@ -27,7 +27,6 @@ def state_key(kind: int, key: SharePartitionKey) -> bytes:
 
 
 def snapshot_value(state: ShareState, pace: Pace) -> Generator[None, None, bytes]:
-    """Return the value of a snapshot record. Yield so that other requests are served."""
     head = _SNAPSHOT(
         VALUE_VERSION,
         state.snapshot_epoch,
@@ -41,7 +40,6 @@ def snapshot_value(state: ShareState, pace: Pace) -> Generator[None, None, bytes
 
 
 def update_value(update: StateUpdate, pace: Pace) -> Generator[None, None, bytes]:
-    """Return the value of an update record. Yield so that other requests are served."""
     head = _UPDATE(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, update.start_offset)
     return head + (yield from _batches(update.batches, pace)) + _tags(update.delivery_complete_count)
 

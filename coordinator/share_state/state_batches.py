@@ -41,7 +41,6 @@ class Merge(NamedTuple):
 
 
 def combine(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
-    """Call `combining` without pauses."""
     return at_once(combining(batches, start_offset, Pace()))
 
 
@@ -74,7 +73,6 @@ def combining(batches: Iterable[StateBatch], start_offset: int, pace: Pace) -> G
 def _in_order(
     batches: Iterable[StateBatch], start_offset: int, pace: Pace
 ) -> Generator[None, None, Iterator[StateBatch]]:
-    """Sort batches and cut them at the start offset, in slices because sorting takes long."""
     remaining, slices = iter(batches), []
     while part := list(islice(remaining, ELEMENTS_AT_ONCE)):
         slices.append(sorted(batch for batch in _cut(part, start_offset) if batch.first_offset <= batch.last_offset))

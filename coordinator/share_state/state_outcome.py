@@ -42,7 +42,6 @@ MESSAGES: Final = {
 
 
 def refused(error: ErrorCode, message: str | None = None) -> StateOutcome:
-    """Return the outcome for an error, by default with Kafka's message."""
     return StateOutcome(error, message or MESSAGES.get(error))
 
 

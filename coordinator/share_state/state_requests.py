@@ -176,8 +176,6 @@ def _check_in_turn(
     on_outcome: OnOutcome,
     now_ms: int,
 ) -> None:
-    """Check a request when no write is pending, and call `proceed` unless it is rejected."""
-
     def operation(now_ms: int) -> None:
         states = coordinator.states_of(key)
         if isinstance(states, ErrorCode):
@@ -238,7 +236,6 @@ def _updating(
 def _refreshing(
     coordinator: ShareCoordinator, state: ShareState, write: StateWrite, leader_epoch: int, now_ms: int
 ) -> Generator[None, None, ShareState]:
-    """Return the snapshot that includes the update."""
     fresh = state.snapshot(coordinator.wall_ms(now_ms))
     if write.state_epoch != NO_EPOCH:
         fresh.state_epoch = write.state_epoch

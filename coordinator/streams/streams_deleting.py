@@ -32,7 +32,6 @@ def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten
 
 
 def _offsets(group: StreamsGroup) -> list[TopicPartition]:
-    """Return the partitions with offsets, including those of open transactions."""
     committed = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     committed_set = set(committed)
     return committed + [pending for pending in group.pending_offsets or () if pending not in committed_set]

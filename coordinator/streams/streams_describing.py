@@ -56,7 +56,6 @@ def _hash_of(member: StreamsMember) -> int:
 
 
 def _topology(group: StreamsGroup) -> Topology | None:
-    """Return the topology, with the partition counts that were decided if it is ready."""
     if group.topology is None:
         return None
     decided = group.described

@@ -54,7 +54,6 @@ def _entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopol
 def _partitions(
     group: StreamsGroup, tasks: Mapping[str, Iterable[int]], topology: ConfiguredTopology
 ) -> Iterable[TopicPartition]:
-    """Yield the task partitions of each topic that a subtopology reads, as far as the topic has them."""
     by_id = {part.subtopology_id: part for part in topology.subtopologies}
     for subtopology_id in sorted(tasks):
         partitions, subtopology = sorted(tasks[subtopology_id]), by_id[subtopology_id]

@@ -86,7 +86,6 @@ class StreamsGroup(ModernGroup):
 
     @property
     def state(self) -> StreamsGroupState:
-        """State, derived from members, topology and epochs."""
         if not self.members:
             return StreamsGroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
@@ -107,7 +106,6 @@ class StreamsGroup(ModernGroup):
         return self.required_topics
 
     def vanish(self) -> None:
-        """Remove the group from the coordinator and cancel its delay."""
         super().vanish()
         if self.initial_delay is not None and not self.initial_delay.completed:
             self.coordinator.purgatory.cancel(self.initial_delay)
@@ -272,5 +270,4 @@ class StreamsGroup(ModernGroup):
 
 
 def _read_by(subtopology: Subtopology) -> Iterable[str]:
-    """Return the topics that a subtopology reads."""
     return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))

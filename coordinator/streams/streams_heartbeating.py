@@ -32,7 +32,7 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_reconciling import reconcile
 from kohort.coordinator.streams.streams_replies import answer, leave_response, refused, shutdown_status
 from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice, reported_tasks, tags_of, topology_of
-from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, put_out, watch_revocation
+from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, remove_member, watch_revocation
 from kohort.coordinator.streams.streams_targets import assignment_configs, delay, update_target
 from kohort.coordinator.streams.streams_topologies import (
     Configured,
@@ -111,7 +111,6 @@ def streams_group_heartbeat(
 def _find_or_create(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, now_ms: int
 ) -> tuple[StreamsGroup, GroupChanges] | Refusal:
-    """Return the group, and its changes by this heartbeat."""
     if not request.member_epoch:
         return find_or_create(coordinator, request.group_id, now_ms)
     group = find_group(coordinator, request.group_id)
@@ -141,7 +140,6 @@ def _join_or_keep(beat: _Beat) -> Refusal | None:
 
 
 def _update_member(beat: _Beat, topology: ConfiguredTopology) -> tuple[Status, ...] | Refusal:
-    """Update the target and the assignment of the member. Return the status of the group."""
     group, changes, request, _, now_ms, _ = beat
     member = group.members[request.member_id]
     statuses = stale_status(group, member.metadata.topology_epoch) + update_target(group, changes, topology, now_ms)
@@ -162,7 +160,6 @@ def _answer(
     cause: str,
     previous_values: tuple[StreamsMetadata, StreamsAssignment] | None,
 ) -> Refusal | None:
-    """Write the changes of the heartbeat. The member receives the response after the write."""
     group, changes, request, sender, now_ms, _ = beat
     member, known_endpoint_epoch = group.members[request.member_id], request.endpoint_information_epoch
     previously_assigned = NO_OWNED_TASKS if previous_values is None else previous_values[1].assigned
@@ -241,7 +238,6 @@ def _update_topology(beat: _Beat) -> Configured | Refusal:
 
 
 def _bump_if_due(group: StreamsGroup, changes: GroupChanges, topology: Configured, *, is_due: bool) -> None:
-    """Increment the group epoch if members, topics, topology or settings have changed."""
     configs = assignment_configs(group)
     previous_inputs = group.metadata_hash, group.validated_topology_epoch, group.configs
     inputs = topology.metadata_hash, topology.validated_epoch, configs
@@ -300,8 +296,6 @@ def _drop_unwritten_state(changes: GroupChanges, group: StreamsGroup, response: 
 def _replying(
     group: StreamsGroup, sender: Sender, response: StreamsGroupHeartbeatResponse, missing: tuple[TopicInfo, ...]
 ) -> OnWritten:
-    """Return a callback that creates the missing internal topics and sends the response."""
-
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
             group.coordinator.effects.append(Reply(sender.ticket, refused(Refusal(error))))
@@ -332,5 +326,5 @@ def _leave(
     if member is None:
         return refused(unknown_member(request.member_id, group.group_id))
     on_written = _replying(group, sender, leave_response(member), ())
-    put_out(group, member, cause_of(member, "leave_explicit"), now_ms, on_written)
+    remove_member(group, member, cause_of(member, "leave_explicit"), now_ms, on_written)
     return None

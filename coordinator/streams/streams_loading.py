@@ -19,6 +19,5 @@ def _begin(group: StreamsGroup, now_ms: int) -> None:
 
 
 def unload_streams_groups(coordinator: GroupCoordinator, partition: int) -> None:
-    """Drop the groups of a partition that another node coordinates now."""
     on_group_gone = coordinator.streams_observer.group_gone
     unload_groups(coordinator, STREAMS, partition, on_group_gone)

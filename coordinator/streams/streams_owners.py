@@ -44,7 +44,6 @@ class TaskOwners:
         return partition in self._partitions(Role.ACTIVE, subtopology_id)
 
     def holds(self, process_id: str, subtopology_id: str, partition: int, *roles: Role) -> bool:
-        """Return whether the process owns the task in one of these roles."""
         return any(process_id in self._partitions(role, subtopology_id).get(partition, ()) for role in roles)
 
     def _partitions(self, role: Role, subtopology_id: str) -> Mapping[int, list[str]]:

@@ -19,14 +19,12 @@ def refused(refusal: Refusal) -> StreamsGroupHeartbeatResponse:
 
 
 def leave_response(member: StreamsMember) -> StreamsGroupHeartbeatResponse:
-    """Return the response to a member that has left."""
     return StreamsGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=LEAVING_EPOCH
     )
 
 
 def shutdown_status(group: StreamsGroup) -> tuple[MemberStatus, ...]:
-    """Return the status for all members after one has requested the shutdown of the application."""
     if group.shutdown_requested_by is None:
         return ()
     detail = (
@@ -81,7 +79,6 @@ def _set_tasks(response: StreamsGroupHeartbeatResponse, assigned: OwnedTasks) ->
 
 
 def task_ids(tasks: Mapping[str, Iterable[int]]) -> tuple[TaskIds, ...]:
-    """Return tasks by subtopology, with sorted partitions."""
     return tuple(
         TaskIds(subtopology_id=subtopology_id, partitions=tuple(sorted(tasks[subtopology_id])))
         for subtopology_id in sorted(tasks)

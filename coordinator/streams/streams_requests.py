@@ -16,7 +16,6 @@ from kohort.protocol.messages import streams_group_heartbeat as wire
 
 
 def topology_of(topology: wire.Topology) -> Topology:
-    """Return the topology of a request."""
     return at_once(reading_topology(topology))
 
 

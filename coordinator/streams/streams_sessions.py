@@ -55,10 +55,10 @@ def expire(group: StreamsGroup, member: StreamsMember, cause: str, now_ms: int) 
             stop(group, current_member.session)
             current_member.session = start(group, current_member, FENCE_RETRY_MS, now_ms, session_expired)
 
-    put_out(group, member, cause_of(member, cause), now_ms, written)
+    remove_member(group, member, cause_of(member, cause), now_ms, written)
 
 
-def put_out(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: int, on_written: OnWritten) -> None:
+def remove_member(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: int, on_written: OnWritten) -> None:
     """Remove a member from the group. The next heartbeat of any member computes the new target."""
     changes = GroupChanges(group)
     stop_all(group, member)
@@ -71,18 +71,12 @@ def put_out(group: StreamsGroup, member: StreamsMember, cause: Cause, now_ms: in
 
 
 def begin_timers(group: StreamsGroup, now_ms: int) -> None:
-    """Start full sessions and revocation timeouts of a loaded group."""
     for member in group.members.values():
         keep_alive(group, member, now_ms)
         watch_revocation(group, member, now_ms)
 
 
 def resume_timers(group: StreamsGroup, previous_members: Mapping[str, ModernMember], now_ms: int) -> None:
-    """Restart the timers after changes were undone.
-
-    Args:
-        before: Members before the changes were undone.
-    """
     resume_sessions(group, previous_members, keep_alive, now_ms)
     if group.is_there:
         for member in group.members.values():

@@ -40,7 +40,6 @@ class Inputs(NamedTuple):
 
 
 def assignment_configs(group: StreamsGroup) -> Pairs:
-    """Return the current settings that affect assignments."""
     replicas = group.coordinator.streams_config(group.group_id).num_standby_replicas
     return ((NUM_STANDBY_REPLICAS, str(replicas)),)
 
@@ -145,7 +144,6 @@ def _ignore_result(error: ErrorCode, now_ms: int) -> None:
 
 
 def delay(group: StreamsGroup, now_ms: int) -> None:
-    """Start the initial rebalance delay of a group that was empty, if it is configured."""
     delay_ms = group.coordinator.streams_config(group.group_id).initial_rebalance_delay_ms
     if delay_ms > 0 and not group.is_delayed:
         group.initial_delay = InitialDelay(now_ms + delay_ms, group)

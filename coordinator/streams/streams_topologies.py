@@ -85,7 +85,6 @@ def comparing(member_topology: Topology, group_topology: Topology) -> Generator[
 
 
 def stale_status(group: StreamsGroup, topology_epoch: int) -> tuple[Status, ...]:
-    """Return the status for a member whose topology is older than the group's."""
     if group.topology is None or topology_epoch >= group.topology.epoch:
         return ()
     detail = (

@@ -54,7 +54,7 @@ def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
     flexible = version >= 6
     form = FLEXIBLE if flexible else PLAIN
     string, tags = form.string, form.tags
-    nobody = form.array(0) + tags
+    no_members = form.array(0) + tags
 
     @lru_cache(maxsize=64)
     def begin(
@@ -90,7 +90,7 @@ def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
         )
         members = response.members
         if not members:
-            return frame(correlation_id, flexible, alike + string(response.member_id) + nobody)
+            return frame(correlation_id, flexible, alike + string(response.member_id) + no_members)
         parts = [alike, string(response.member_id), form.array(len(members))]
         if flexible:
             _add_members(parts, members)

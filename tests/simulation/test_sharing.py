@@ -52,7 +52,7 @@ def test_promises_hold_with_small_slices(seed: int, size: int, monkeypatch: pyte
 )
 def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken == "locks end early":
-        monkeypatch.setattr(SharePartition, "locks_until", lambda self, now_ms: now_ms + 300)
+        monkeypatch.setattr(SharePartition, "lock_expiry_ms", lambda self, now_ms: now_ms + 300)
     elif broken == "what is accepted may be had again":
         monkeypatch.setattr(transitions, "STATE_AFTER", (ARCHIVED, AVAILABLE, AVAILABLE, ARCHIVED))
     else:

@@ -298,7 +298,7 @@ class ShareReading:
         assert part.topic is not None
         log = part.partition.log
         if offset < log.log_start_offset:
-            yield from share_partition.log_starts_at(log.log_start_offset)
+            yield from share_partition.move_log_start(log.log_start_offset)
             return None
         end = self._end_of(part.partition)
         if offset >= end or (not max_bytes and not at_least_one):

@@ -20,5 +20,4 @@ def assign(
     standby_replicas: int,
     processes: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, TaskSets]:
-    """Call `assigning` without pauses."""
     return at_once(assigning(members, tasks, stateful, standby_replicas, processes))

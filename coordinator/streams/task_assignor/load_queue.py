@@ -33,7 +33,6 @@ class LoadQueue(Generic[T]):
         heap[position] = (load, item)
 
     def take(self) -> T:
-        """Remove and return the head."""
         heap = self._heap
         last = heap.pop()
         if not heap:

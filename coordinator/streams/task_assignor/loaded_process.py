@@ -31,7 +31,6 @@ class LoadedProcess:
         return count
 
     def forget_order(self) -> None:
-        """Discard the queue, because task counts have changed."""
         self._queue = None
 
 
@@ -48,7 +47,6 @@ class LoadedMember:
         self._standby: dict[str, set[int]] = {}
 
     def give(self, task: Task, *, active: bool) -> int:
-        """Assign a task to this member. Return its task count."""
         self.process.forget_order()
         return self.add(task, active=active)
 

@@ -85,7 +85,6 @@ class _Assignment:
         self._holders: dict[Task, list[LoadedMember]] = {}  # previous owners of standby copies
 
     def remember(self, members: Mapping[str, AssignorMember]) -> Generator[int, None, None]:
-        """Index the previous assignment."""
         for member_id, member in members.items():
             loaded = self.members[member_id]
             for task in _iterate_tasks(member.active):
@@ -164,7 +163,6 @@ class _Assignment:
         return replicas
 
     def _former_holder(self, task: Task) -> LoadedMember | None:
-        """Return a member that had the task and may have a copy, preferably as an active task."""
         owner = self._owners.get(task)
         if owner is not None and task not in owner.process.tasks and owner.count < self._total_quota.share:
             return owner

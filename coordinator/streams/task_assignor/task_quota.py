@@ -12,7 +12,6 @@ class TaskQuota:
         self.share = _share(tasks, members)  # tasks of one member, rounded up
 
     def note(self, count: int) -> None:
-        """Note that a member now has `count` tasks."""
         if count == self.share:
             self._members -= 1
             self._tasks -= count

@@ -51,7 +51,6 @@ def configuring(topology: Topology, partitions_of: Callable[[str], int | None]) 
 
 
 def _configured(subtopologies: Iterable[Subtopology], counts: PartitionCounts) -> Configuring:
-    """Check the existing topics against the counts, and find the missing ones."""
     decided: list[Subtopology] = []
     tasks: dict[str, int] = {}
     for subtopology in sorted(subtopologies, key=_id_of):

@@ -78,7 +78,6 @@ def missing_topics(
 
 
 def missing_status(topics: Collection[TopicInfo]) -> tuple[Status, ...]:
-    """Return the status for members while internal topics are missing."""
     if not topics:
         return ()
     detail = f"Internal topics are missing: {summary([topic.name for topic in topics])}"
@@ -86,7 +85,6 @@ def missing_status(topics: Collection[TopicInfo]) -> tuple[Status, ...]:
 
 
 def summary(names: Sequence[str]) -> str:
-    """Return the first names and the number of the other ones."""
     more = len(names) - MAX_LISTED_TOPICS
     named = ", ".join(names[:MAX_LISTED_TOPICS])
     return f"{named} and {more} additional topics" if more > 0 else named

@@ -17,7 +17,6 @@ def names_in_map_order(names: Collection[str]) -> Generator[int, None, list[str]
 
 
 def subtopologies_in_map_order(subtopologies: Collection[Subtopology]) -> Generator[int, None, list[Subtopology]]:
-    """Sort subtopologies by the hash of their id."""
     by_id = {subtopology.subtopology_id: subtopology for subtopology in subtopologies}
     names = yield from names_in_map_order(by_id)
     return [by_id[name] for name in names]

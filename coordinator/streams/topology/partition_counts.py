@@ -23,7 +23,6 @@ class PartitionCounts:
 
 
 def sources_of(subtopology: Subtopology) -> Iterator[str]:
-    """Yield the topics that a subtopology reads."""
     yield from subtopology.source_topics
     yield from (topic.name for topic in subtopology.repartition_source_topics)
 

@@ -52,7 +52,6 @@ class _Deciding:
         self._decided: set[int] = set()
 
     def read(self) -> Generator[int, None, None]:
-        """Find the fixed counts, and the subtopologies that can decide from the start."""
         for position, subtopology in enumerate(self._subtopologies):
             for topic in subtopology.repartition_source_topics:
                 self._readers.setdefault(topic.name, []).append(position)
@@ -68,7 +67,6 @@ class _Deciding:
         heapify(self._turns)
 
     def decide(self) -> Generator[int, None, None]:
-        """Visit the subtopologies that can decide, which enables others."""
         while self._turns:
             walk, position = heappop(self._turns)
             if position in self._decided:

@@ -107,7 +107,7 @@ class World:
             return []
         offset = partition.next_fetch_offset
         if offset < self.log_start:
-            at_once(partition.log_starts_at(self.log_start))
+            at_once(partition.move_log_start(self.log_start))
             return []
         wanted = AcquireRequest(member, most, batch_size, exactly)
         read = self.reads(offset, batches)

@@ -331,7 +331,7 @@ class Promises(RuleBasedStateMachine):
         partition, now_ms = self.world.partition, self.world.now_ms
         due = [index for index, until in enumerate(partition.in_flight.locked_until) if until <= now_ms]
         assert not any(isinstance(partition.in_flight.holders[index], str) for index in due)
-        assert partition.rings_at_ms <= min(filter(now_ms.__lt__, partition.in_flight.locked_until), default=NOT_LOCKED)
+        assert partition.check_at_ms <= min(filter(now_ms.__lt__, partition.in_flight.locked_until), default=NOT_LOCKED)
 
     @invariant()
     def nothing_below_the_start_is_open(self) -> None:

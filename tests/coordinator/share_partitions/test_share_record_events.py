@@ -208,7 +208,7 @@ def test_the_log_begins_later_while_a_release_is_being_written() -> None:
     world.fetches()
     world.says("0-3 release")
     world.told()
-    at_once(world.partition.log_starts_at(2))
+    at_once(world.partition.move_log_start(2))
     assert world.told() == ["share_start_moved 0 -> 2"]
     world.lets_write()
     assert world.told() == [
@@ -224,7 +224,7 @@ def test_records_below_the_start_whose_write_fails() -> None:
     world.produces(4)
     world.fetches()
     world.says("0-3 accept")
-    at_once(world.partition.log_starts_at(2))
+    at_once(world.partition.move_log_start(2))
     world.told()
     world.lets_write(E.kafka_storage_error)
     assert world.states == "2-3 acquired 1 ada"

@@ -127,7 +127,7 @@ def test_records_are_released_in_turns(how: str, turns: Turns) -> None:
 def test_later_log_start_takes_turns(turns: Turns) -> None:
     turns.acknowledge(ACCEPT, RELEASE)
     turns.most = 0
-    turns.play(turns.world.partition.log_starts_at(COUNT))
+    turns.play(turns.world.partition.move_log_start(COUNT))
     assert turns.world.partition.in_flight.start == COUNT
     assert 0 < turns.most <= MOST
 

@@ -119,6 +119,15 @@ class Rules(NamedTuple):
     raises_target_epoch_of_empty_groups: bool = False  # newer-release §3 rule 4
     bumps_epoch_for_assignors: bool = False  # newer-release §3 rule 5
     admits_static_members_to_full_groups: bool = False  # newer-release §3 rule 6
+    reports_task_offset_interval: bool = False  # newer-release §5 rule 1
+    stores_task_offsets: bool = False  # newer-release §5 rule 2
+    has_static_streams_members: bool = False  # newer-release §5 rule 3
+    readmits_streams_members: bool = False  # newer-release §5 rule 3
+    assigns_from_current_tasks: bool = False  # newer-release §5 rule 4
+    raises_endpoint_epoch_at_once: bool = False  # newer-release §5 rule 5
+    asks_for_client_tags: bool = False  # newer-release §5 rule 7
+    changes_task_roles_at_once: bool = False  # newer-release §5 rule 8
+    creates_internal_topics_later: bool = False  # newer-release §5 rule 9
     omits_message_for_brokers: bool = False  # newer-release §6 rule 3
 
 

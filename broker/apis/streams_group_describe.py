@@ -1,4 +1,7 @@
-"""StreamsGroupDescribe (key 89), version 0: streams groups with their topologies and members (KIP-1071)."""
+"""StreamsGroupDescribe (key 89), versions 0 and 1: streams groups with their topologies and members (KIP-1071).
+
+v1 (KIP-1331): the description of the topology on request, and the assignor.
+"""
 
 from functools import partial
 
@@ -24,7 +27,7 @@ def handle(node: Node, request: StreamsGroupDescribeRequest, ticket: Ticket) -> 
         node,
         ticket,
         request.group_ids,
-        partial(describe_streams_group, node.coordinator),
+        partial(describe_streams_group, node.coordinator, with_description=request.include_topology_description),
         DescribedGroup,
         _topics_of,
         hidden_topics=_HIDDEN_TOPICS,

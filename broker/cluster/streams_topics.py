@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.protocol.releases import rules_of
 from kohort.purgatory import DelayedOperation
 from kohort.storage.refusal import Refusal
 
@@ -19,6 +20,8 @@ MADE_AT_ONCE = 50  # topics created before other requests are handled: a millise
 
 MOST_FAILURES = 1_000  # failures remembered; the oldest are dropped first
 
+CREATION_MS = 250  # about as long as it takes in Kafka until the group coordinator sees the topics
+
 NAMED_FAILURES = 3  # failures listed for a member; the others are counted
 
 
@@ -27,6 +30,9 @@ class StreamsTopics:
 
     def __init__(self, state: SharedState) -> None:
         self._state = state
+        settings = state.settings
+        is_late = settings.profile == "faithful" and rules_of(settings.kohort_as_kafka).creates_internal_topics_later
+        self._delay_ms = CREATION_MS if is_late else 0
         self._under_way: set[str] = set()
         self._failed: dict[str, tuple[str, int]] = {}  # by name: the reason, and the end of the backoff
 
@@ -41,7 +47,11 @@ class StreamsTopics:
         missing = [item for item in topics if item.name not in self._failed and item.name not in self._under_way]
         self._under_way.update(topic.name for topic in missing)
         if missing:
-            _Making(self._state, self._making(missing, now_ms + retry_ms), now_ms).on_complete(now_ms, expired=True)
+            making = _Making(self._state, self._making(missing, now_ms + retry_ms), now_ms + self._delay_ms)
+            if self._delay_ms:
+                self._state.purgatory.wait(making)
+            else:
+                making.on_complete(now_ms, expired=True)
         return _describe_failures(failures)
 
     def _making(self, missing: Sequence[TopicInfo], retry_at_ms: int) -> Generator[None, None, None]:

@@ -318,6 +318,9 @@ class GroupConfigs:
             assignment_interval_ms=self._number("streams.assignment.interval.ms", configs),
             initial_rebalance_delay_ms=self._number("streams.initial.rebalance.delay.ms", configs),
             num_standby_replicas=self._number("streams.num.standby.replicas", configs),
+            task_offset_interval_ms=self._number("streams.task.offset.interval.ms", configs),
+            acceptable_recovery_lag=self._number("streams.acceptable.recovery.lag", configs),
+            rack_aware_tags=tuple(filter(None, split_list(self._text("streams.rack.aware.assignment.tags", configs)))),
         )
 
     def _text(self, name: str, configs: Mapping[str, str]) -> str:

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.refusing import fenced_instance, unknown_instance
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_epochs import bump_after_removal, remember_topic_changes
-from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
+from kohort.coordinator.modern.group_refusals import Refusal, fenced_instance, unknown_instance, unknown_member
 from kohort.coordinator.modern.timers import FENCE_RETRY_MS, start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
 

@@ -24,23 +24,6 @@ def not_a_consumer_group(group_id: str) -> Refusal:
     return not_of_kind(CONSUMER, group_id)
 
 
-def unknown_instance(instance_id: str) -> Refusal:
-    return Refusal(ErrorCode.unknown_member_id, f"Instance id {instance_id} is unknown.")
-
-
-def fenced_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
-    message = f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
-    return Refusal(ErrorCode.fenced_instance_id, message)
-
-
-def unreleased_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
-    message = (
-        f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
-        f"owned by {holder} member."
-    )
-    return Refusal(ErrorCode.unreleased_instance_id, message)
-
-
 UNKNOWN_STATE = Refusal(
     ErrorCode.fenced_member_epoch,
     "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",

@@ -8,10 +8,15 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_host import ConsumerHost
 from kohort.coordinator.consumer.consumer_leaving import forget
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.refusing import fenced_instance, unknown_instance, unreleased_instance
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
-from kohort.coordinator.modern.group_refusals import Refusal, unknown_member
+from kohort.coordinator.modern.group_refusals import (
+    Refusal,
+    fenced_instance,
+    unknown_instance,
+    unknown_member,
+    unreleased_instance,
+)
 
 
 class Identity(NamedTuple):

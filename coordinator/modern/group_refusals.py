@@ -59,3 +59,20 @@ def fenced_epoch(kind: str, received: int, current: int, previous: int | None = 
         f"one known by the group coordinator ({current}){also}. The member must abandon all its partitions and rejoin."
     )
     return Refusal(ErrorCode.fenced_member_epoch, message)
+
+
+def unknown_instance(instance_id: str) -> Refusal:
+    return Refusal(ErrorCode.unknown_member_id, f"Instance id {instance_id} is unknown.")
+
+
+def fenced_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
+    message = f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
+    return Refusal(ErrorCode.fenced_instance_id, message)
+
+
+def unreleased_instance(member_id: str, instance_id: str, holder: str) -> Refusal:
+    message = (
+        f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
+        f"owned by {holder} member."
+    )
+    return Refusal(ErrorCode.unreleased_instance_id, message)

@@ -17,6 +17,7 @@ from kohort.coordinator.streams.streams_group_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
+from kohort.protocol.releases import Rules
 
 
 def _invalid(message: str) -> Refusal:
@@ -39,21 +40,22 @@ UPDATED_TOPOLOGY = _invalid("Topology updates are not supported yet.")
 UNFORESEEN = Refusal(ErrorCode.unknown_server_error)
 
 
-def check_request(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
+def check_request(request: StreamsGroupHeartbeatRequest, rules: Rules) -> Refusal | None:
     """Check what does not depend on the group. Blank strings count as empty."""
-    return _check_features(request) or _check_ids(request) or _check_epoch_and_tasks(request)
+    return _check_features(request, rules) or _check_ids(request) or _check_epoch_and_tasks(request)
 
 
-def _check_features(request: StreamsGroupHeartbeatRequest) -> Refusal | None:
-    """Reject features that Kafka 4.3 does not support yet."""
-    if request.instance_id is not None:
+def _check_features(request: StreamsGroupHeartbeatRequest, rules: Rules) -> Refusal | None:
+    """Reject features that the release does not support."""
+    if request.instance_id is not None and not rules.has_static_streams_members:
         return STATIC
-    if request.task_offsets is not None:
-        return TASK_OFFSETS
-    if request.task_end_offsets is not None:
-        return TASK_END_OFFSETS
-    if request.warmup_tasks:
-        return WARMUP_TASKS
+    if not rules.stores_task_offsets:
+        if request.task_offsets is not None:
+            return TASK_OFFSETS
+        if request.task_end_offsets is not None:
+            return TASK_END_OFFSETS
+        if request.warmup_tasks:
+            return WARMUP_TASKS
     if request.topology is not None and any(
         subtopology.source_topic_regex for subtopology in request.topology.subtopologies
     ):

@@ -23,8 +23,13 @@ from kohort.protocol.messages.streams_group_describe import (
 )
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TopicInfo
 
+NOT_REQUESTED, NOT_STORED = 0, 1  # status of a topology description
+STICKY = "sticky"  # the only assignor
 
-def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+
+def describe_streams_group(
+    coordinator: GroupCoordinator, group_id: str, *, with_description: bool = False
+) -> DescribedGroup:
     """Return the description of a group.
 
     Returns:
@@ -33,7 +38,9 @@ def describe_streams_group(coordinator: GroupCoordinator, group_id: str) -> Desc
     """
     group = coordinator.described_group(group_id)
     if isinstance(group, StreamsGroup):
-        return _described(group)
+        described = _described(group)
+        described.topology_description_status = NOT_STORED if with_description else NOT_REQUESTED
+        return described
     refusal = describe_refusal(coordinator, STREAMS, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
 
@@ -48,6 +55,7 @@ def _described(group: StreamsGroup) -> DescribedGroup:
         assignment_epoch=group.target_epoch,
         topology=_topology(group),
         members=tuple(_member(group, member) for member in members),
+        assignor_name=STICKY,
     )
 
 
@@ -105,6 +113,8 @@ def _member(group: StreamsGroup, member: StreamsMember) -> Member:
         process_id=metadata.process_id,
         user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
         client_tags=_pairs(metadata.client_tags),
+        task_offsets=member.task_offsets,
+        task_end_offsets=member.task_end_offsets,
         assignment=_assignment(member.current.assigned),
         target_assignment=_assignment(group.target_of(member.member_id)),
     )

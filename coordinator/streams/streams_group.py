@@ -51,6 +51,7 @@ class StreamsGroup(ModernGroup):
         "settled",
         "shutdown_requested_by",
         "sources",
+        "static_members",
         "targets",
         "topology",
         "validated_topology_epoch",
@@ -74,6 +75,7 @@ class StreamsGroup(ModernGroup):
         self.required_topics: frozenset[str] = frozenset()
         self.validated_topology_epoch = NOT_VALIDATED
         self.configs: Pairs = ()  # settings for which the last epoch was created
+        self.static_members: dict[str, str] = {}  # member ids by instance id
         self.owners = TaskOwners()
         self.settled = 0  # number of members that have reached the target
         # In memory only, as in Kafka:
@@ -98,6 +100,10 @@ class StreamsGroup(ModernGroup):
     def is_delayed(self) -> bool:
         """Whether the initial rebalance delay is running."""
         return self.initial_delay is not None and not self.initial_delay.completed
+
+    def member_of_instance(self, instance_id: str) -> StreamsMember | None:
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member_id: str) -> TaskSets:
         return self.targets.get(member_id, NO_TASK_SETS)
@@ -202,8 +208,13 @@ class StreamsGroup(ModernGroup):
                 self.settled -= member.has_reached(self.target_epoch)
                 self._disown(member)
                 del self.members[member_id]
+                instance_id = member.metadata.instance_id
+                if instance_id is not None and self.static_members.get(instance_id) == member_id:
+                    del self.static_members[instance_id]
                 self._forget_shutdown_if_empty()
             return previous
+        if value.instance_id is not None:
+            self.static_members[value.instance_id] = member_id
         if member is None:
             self._add(member_id, value)
         elif value.process_id == member.metadata.process_id:

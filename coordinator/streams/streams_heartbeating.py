@@ -8,7 +8,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_refusals import Refusal, group_full, unknown_member
+from kohort.coordinator.modern.group_refusals import Refusal, group_full
 from kohort.coordinator.offsets_topic_records import is_storable
 from kohort.coordinator.streams.streams_checks import (
     FENCED_AS_UNKNOWN,
@@ -21,6 +21,7 @@ from kohort.coordinator.streams.streams_endpoints import NotConfigured
 from kohort.coordinator.streams.streams_group import UNKNOWN, StreamsGroup
 from kohort.coordinator.streams.streams_group_values import (
     NO_OWNED_TASKS,
+    STATIC_LEAVING_EPOCH,
     StreamsAssignment,
     StreamsEpoch,
     StreamsKind,
@@ -30,9 +31,21 @@ from kohort.coordinator.streams.streams_lookup import find_group, find_left_grou
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_reconciling import reconcile
-from kohort.coordinator.streams.streams_replies import answer, leave_response, refused, shutdown_status
+from kohort.coordinator.streams.streams_replies import (
+    answer,
+    leave_response,
+    missing_tags_status,
+    refused,
+    shutdown_status,
+)
 from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice, reported_tasks, tags_of, topology_of
 from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, remove_member, watch_revocation
+from kohort.coordinator.streams.streams_static_members import (
+    differs_in_more_than_client,
+    find_member,
+    find_or_take_over,
+    leave_temporarily,
+)
 from kohort.coordinator.streams.streams_targets import assignment_configs, delay, update_target
 from kohort.coordinator.streams.streams_topologies import (
     Configured,
@@ -89,7 +102,7 @@ def streams_group_heartbeat(
     GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, and again INVALID_REQUEST and
     STREAMS_INVALID_TOPOLOGY. UNKNOWN_SERVER_ERROR for requests that Kafka does not expect.
     """
-    refusal = check_request(request)
+    refusal = check_request(request, coordinator.settings.rules)
     if refusal is not None:
         return refused(refusal)
     if request.member_epoch < 0:
@@ -120,12 +133,20 @@ def _find_or_create(
 def _join_or_keep(beat: _Beat) -> Refusal | None:
     """Process a heartbeat in its group. If it returns a refusal, the caller must undo the changes."""
     group, changes, request, sender, now_ms, _ = beat
-    previous_member, was_empty = group.members.get(request.member_id), not group.members
+    was_empty, is_member = not group.members, request.member_id in group.members
+    previous_member = find_or_take_over(group, changes, request)
+    if isinstance(previous_member, Refusal):
+        return previous_member
     refusal = _check_member(group, previous_member, request)
     if refusal is not None:
         return refusal
     previous_values = None if previous_member is None else (previous_member.metadata, previous_member.current)
-    is_new_epoch = _note_metadata(changes, request, _merged(previous_member, request, sender))
+    has_returned = previous_member is not None and not is_member
+    metadata = _merged(previous_member, request, sender)
+    is_new_epoch = _note_metadata(changes, request, metadata)
+    if has_returned and previous_values is not None:
+        is_new_epoch = differs_in_more_than_client(previous_values[0], metadata)
+    _store_offsets(group, request)
     topology = _update_topology(beat)
     if isinstance(topology, Refusal):
         return topology
@@ -135,6 +156,8 @@ def _join_or_keep(beat: _Beat) -> Refusal | None:
     statuses = _update_member(beat, topology.topology)
     if isinstance(statuses, Refusal):
         return statuses
+    if previous_values is None or previous_values[0] != metadata:
+        statuses += missing_tags_status(group, metadata)
     cause = "join_new" if previous_member is None else "metadata_changed" if is_new_epoch else "sent_a_heartbeat"
     return _answer(beat, topology.topology, statuses, cause, previous_values)
 
@@ -164,8 +187,13 @@ def _answer(
     member, known_endpoint_epoch = group.members[request.member_id], request.endpoint_information_epoch
     previously_assigned = NO_OWNED_TASKS if previous_values is None else previous_values[1].assigned
     with_tasks = not request.member_epoch or member.current.assigned != previously_assigned
-    if with_tasks:
+    previous_endpoint = None if previous_values is None else previous_values[0].user_endpoint
+    has_new_endpoint = member.metadata.user_endpoint != previous_endpoint
+    has_new_entry = with_tasks or (has_new_endpoint and group.coordinator.settings.rules.raises_endpoint_epoch_at_once)
+    if has_new_entry:
         member.listed = None
+        if member.metadata.user_endpoint is not None:
+            group.endpoint_epoch += 1  # even if the heartbeat fails later
     try:
         response = answer(group, member, topology, statuses, with_tasks=with_tasks, seen_endpoints=known_endpoint_epoch)
     except NotConfigured:
@@ -179,15 +207,22 @@ def _answer(
     return None
 
 
+def _store_offsets(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
+    member = group.members[request.member_id]
+    if request.task_offsets is not None:
+        member.task_offsets = request.task_offsets
+    if request.task_end_offsets is not None:
+        member.task_end_offsets = request.task_end_offsets
+
+
 def _check_member(
     group: StreamsGroup, member: StreamsMember | None, request: StreamsGroupHeartbeatRequest
 ) -> Refusal | None:
-    """Check the member. As in Kafka, a full group rejects epoch 0 even from an existing member."""
+    """Check the member. In Kafka 4.3, a full group rejects epoch 0 even from an existing member."""
     limit = group.coordinator.settings.group_streams_max_size
-    if not request.member_epoch and len(group.members) >= limit:
+    may_return = member is not None and group.coordinator.settings.rules.readmits_streams_members
+    if not request.member_epoch and len(group.members) >= limit and not may_return:
         return group_full(STREAMS, limit)
-    if member is None and request.member_epoch:
-        return unknown_member(request.member_id, group.group_id)
     refusal = None if member is None else check_epoch(member, request)
     tags = request.client_tags or ()
     is_foreseen = is_storable(request.member_id) and len({tag.key for tag in tags}) == len(tags)
@@ -200,6 +235,7 @@ def _merged(member: StreamsMember | None, request: StreamsGroupHeartbeatRequest,
     tags = tags_of(request)
     timeout_ms = request.rebalance_timeout_ms
     return previous._replace(
+        instance_id=previous.instance_id if request.instance_id is None else request.instance_id,
         rack_id=previous.rack_id if request.rack_id is None else request.rack_id,
         client_id=sender.client_id,
         client_host=sender.client_host,
@@ -268,6 +304,7 @@ def _advance(
         group.target_epoch,
         reported=reported_tasks(request),
         is_blocked=is_blocked,
+        is_active=owners.is_active if group.coordinator.settings.rules.changes_task_roles_at_once else None,
     )
     if following is None:
         return False
@@ -316,15 +353,21 @@ def _append_status_detail(response: StreamsGroupHeartbeatResponse, text: str) ->
 def _leave(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> StreamsGroupHeartbeatResponse | None:
-    """Remove the member. As in Kafka, a shutdown request counts even if the member does not exist."""
+    """Remove the member, or let a static member leave temporarily.
+
+    As in Kafka, a shutdown request counts even if the member does not exist.
+    """
     group = find_left_group(coordinator, request.group_id)
     if isinstance(group, Refusal):
         return refused(group)
     if request.shutdown_application:
         note_shutdown(group, request.member_id)
-    member = group.members.get(request.member_id)
-    if member is None:
-        return refused(unknown_member(request.member_id, group.group_id))
-    on_written = _replying(group, sender, leave_response(member), ())
+    member = find_member(group, request.member_id, request.instance_id)
+    if isinstance(member, Refusal):
+        return refused(member)
+    on_written = _replying(group, sender, leave_response(member, request.member_epoch), ())
+    if request.member_epoch == STATIC_LEAVING_EPOCH:
+        leave_temporarily(group, member, now_ms, on_written)
+        return None
     remove_member(group, member, cause_of(member, "leave_explicit"), now_ms, on_written)
     return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.streams.streams_group_values import StreamsAssignment, StreamsMetadata
 from kohort.coordinator.streams.streams_states import StreamsMemberState
-from kohort.protocol.messages.streams_group_heartbeat import EndpointToPartitions
+from kohort.protocol.messages.streams_group_heartbeat import EndpointToPartitions, TaskOffset
 from kohort.purgatory import DelayedOperation
 
 FIRST = StreamsAssignment()
@@ -14,7 +14,7 @@ FIRST = StreamsAssignment()
 class StreamsMember(ModernMember):
     """Member of a streams group. `metadata` and `current` are immutable values."""
 
-    __slots__ = ("current", "listed", "metadata", "revocation")
+    __slots__ = ("current", "listed", "metadata", "revocation", "task_end_offsets", "task_offsets")
 
     def __init__(self, member_id: str, metadata: StreamsMetadata) -> None:
         super().__init__(member_id)
@@ -22,6 +22,9 @@ class StreamsMember(ModernMember):
         self.current = FIRST
         # entry in the list of endpoints, until a record of the member is written, as in Kafka
         self.listed: EndpointToPartitions | None = None
+        # offsets that the member has sent last, in memory only
+        self.task_offsets: tuple[TaskOffset, ...] = ()
+        self.task_end_offsets: tuple[TaskOffset, ...] = ()
         self.revocation: DelayedOperation | None = None  # fences the member if it does not revoke tasks in time
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.streams.streams_endpoints import partitions_by_endpoint
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_group_values import LEAVING_EPOCH, OwnedTasks
+from kohort.coordinator.streams.streams_group_values import OwnedTasks, StreamsMetadata
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.streams_values import Status as MemberStatus
 from kohort.coordinator.streams.streams_values import StatusCode
@@ -18,10 +18,8 @@ def refused(refusal: Refusal) -> StreamsGroupHeartbeatResponse:
     return StreamsGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-def leave_response(member: StreamsMember) -> StreamsGroupHeartbeatResponse:
-    return StreamsGroupHeartbeatResponse(
-        error_code=ErrorCode.none, member_id=member.member_id, member_epoch=LEAVING_EPOCH
-    )
+def leave_response(member: StreamsMember, epoch: int) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(error_code=ErrorCode.none, member_id=member.member_id, member_epoch=epoch)
 
 
 def shutdown_status(group: StreamsGroup) -> tuple[MemberStatus, ...]:
@@ -32,6 +30,21 @@ def shutdown_status(group: StreamsGroup) -> tuple[MemberStatus, ...]:
         "the entire application."
     )
     return (MemberStatus(StatusCode.SHUTDOWN_APPLICATION, detail),)
+
+
+def missing_tags_status(group: StreamsGroup, metadata: StreamsMetadata) -> tuple[MemberStatus, ...]:
+    """Return a status for a member that lacks client tags that the group requires."""
+    if not group.coordinator.settings.rules.asks_for_client_tags:
+        return ()
+    tags = dict(metadata.client_tags)
+    missing = [tag for tag in group.coordinator.streams_config(group.group_id).rack_aware_tags if tag not in tags]
+    if not missing:
+        return ()
+    detail = (
+        f"Missing required client tags for rack-aware standby assignment: [{', '.join(missing)}]. Configure them via "
+        "'client.tag.<tagKey>' in your Streams config."
+    )
+    return (MemberStatus(StatusCode.MISSING_CLIENT_TAGS, detail),)
 
 
 def answer(
@@ -45,17 +58,12 @@ def answer(
 ) -> StreamsGroupHeartbeatResponse:
     """Return the response to a member.
 
-    If it includes the tasks of a member with an endpoint, the endpoint epoch is incremented, even if the heartbeat
-    fails later.
-
     Args:
         seen_endpoints: Endpoint epoch that the member knows.
 
     Raises:
         NotConfigured: The topics of a subtopology are unknown.
     """
-    if with_tasks and member.metadata.user_endpoint is not None:
-        group.endpoint_epoch += 1
     current, config = member.current, group.coordinator.streams_config(group.group_id)
     response = StreamsGroupHeartbeatResponse(
         error_code=ErrorCode.none,
@@ -65,6 +73,9 @@ def answer(
         status=tuple(Status(status_code=status.code, status_detail=status.detail) for status in statuses),
         endpoint_information_epoch=group.endpoint_epoch,
     )
+    if group.coordinator.settings.rules.reports_task_offset_interval:
+        response.task_offset_interval_ms = config.task_offset_interval_ms
+        response.acceptable_recovery_lag = config.acceptable_recovery_lag
     if with_tasks:
         _set_tasks(response, current.assigned)
     if group.endpoint_epoch != seen_endpoints:

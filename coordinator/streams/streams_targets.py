@@ -13,7 +13,7 @@ from kohort.coordinator.modern.preparing import targets_of
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import Pairs, StreamsKind
 from kohort.coordinator.streams.streams_member import FIRST, StreamsMember
-from kohort.coordinator.streams.streams_values import NO_TASK_SETS, Status, StatusCode, TaskSets
+from kohort.coordinator.streams.streams_values import NO_TASK_SETS, Status, StatusCode, Tasks, TaskSets
 from kohort.coordinator.streams.task_assignor import AssignorMember, assigning
 from kohort.coordinator.streams.topology import ConfiguredTopology
 from kohort.protocol.errors import ErrorCode
@@ -86,12 +86,19 @@ def _inputs(group: StreamsGroup, topology: ConfiguredTopology) -> Inputs:
     """Return the inputs. Their settings are those of the group epoch, which this heartbeat has updated."""
     members = {}
     for member in _in_order(group):
-        previous_target = group.target_of(member.member_id)
-        members[member.member_id] = AssignorMember(
-            member.metadata.process_id, previous_target.active, previous_target.standby
-        )
+        active, standby = _previous_tasks(group, member)
+        members[member.member_id] = AssignorMember(member.metadata.process_id, active, standby)
     replicas = int(dict(group.configs).get(NUM_STANDBY_REPLICAS, 0))
     return Inputs(members, topology.tasks, topology.stateful, replicas, _by_process(members))
+
+
+def _previous_tasks(group: StreamsGroup, member: StreamsMember) -> tuple[Tasks, Tasks]:
+    """Return the tasks that the member keeps if possible: those of its target in Kafka 4.3, its own ones in 4.4."""
+    if not group.coordinator.settings.rules.assigns_from_current_tasks:
+        target = group.target_of(member.member_id)
+        return target.active, target.standby
+    assigned = member.current.assigned
+    return {subtopology_id: frozenset(tasks) for subtopology_id, tasks in assigned.active.items()}, assigned.standby
 
 
 def _in_order(group: StreamsGroup) -> list[StreamsMember]:

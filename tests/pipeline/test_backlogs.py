@@ -10,7 +10,7 @@ from tests.pipeline.stories import Story
 PARTITIONS = 24
 
 
-def test_of_partitions_that_lag_alike_the_first_is_named() -> None:
+def test_equal_lag_names_first_partition() -> None:
     """Whoever reads the same log again is told the same: no set decides, whose order is another in each process."""
     group = Story(topic_parts=PARTITIONS).generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}}).group_input()
     ends, quick = group.ends["t", 0], group.commits["t", 0]

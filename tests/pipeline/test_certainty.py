@@ -48,13 +48,13 @@ def certain(told: Told) -> dict[str, list[str]]:
     return found
 
 
-def test_only_what_records_say_is_certain_from_the_log_alone(told_from: Callable[[Sources], list[Told]]) -> None:
+def test_log_alone_is_certain_of_records(told_from: Callable[[Sources], list[Told]]) -> None:
     for told in told_from(log_alone):
         for rule, texts in certain(told).items():
             assert rule in SAID_BY_RECORDS, (told.group.group_id, rule, texts)
 
 
-def test_a_static_members_absence_is_certain_only_where_it_was_announced(
+def test_static_absence_needs_announcement(
     told_from: Callable[[Sources], list[Told]],
 ) -> None:
     for told in told_from(log_alone):
@@ -63,7 +63,7 @@ def test_a_static_members_absence_is_certain_only_where_it_was_announced(
                 assert told.analysis.consumer is not None
 
 
-def test_a_text_log_makes_certain_what_its_lines_say(told_from: Callable[[Sources], list[Told]]) -> None:
+def test_text_log_lines_are_certain(told_from: Callable[[Sources], list[Told]]) -> None:
     for told in told_from(text_alone):
         for rule, texts in certain(told).items():
             assert rule not in NEVER_FROM_LINES, (told.group.group_id, rule, texts)

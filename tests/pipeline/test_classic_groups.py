@@ -94,7 +94,7 @@ def plainly(value: bytes) -> ClassicGroup | None:
 
 @examples(3)
 @given(st.lists(values(), max_size=6))
-def test_the_fast_way_says_what_the_plain_one_says(found: list[bytes]) -> None:
+def test_fast_decoder_equals_plain_one(found: list[bytes]) -> None:
     reader = GroupReader()
     for value in found:
         group, plain = reader.read(value), plainly(value)
@@ -104,7 +104,7 @@ def test_the_fast_way_says_what_the_plain_one_says(found: list[bytes]) -> None:
             assert plain.version == 4 or decode(KEY, value).dialect == "redpanda"
 
 
-def test_a_text_that_is_none_is_left_to_the_plain_decoder() -> None:
+def test_invalid_text_uses_plain_decoder() -> None:
     good = encode_value(2, 3, sound(1))
     assert GroupReader().read(good) is not None
     bad = good.replace(b"c-0", b"\xff-0")
@@ -183,7 +183,7 @@ def read_or_none(read: Any, blob: bytes) -> Any:
 
 @examples(2)
 @given(st.lists(values(), max_size=5), st.integers(1, 5))
-def test_the_rows_one_would_write_by_hand(found: list[bytes], at_once: int) -> None:
+def test_rows_match_handwritten_ones(found: list[bytes], at_once: int) -> None:
     silver = SilverRows("k", 1)
     rows: dict[str, list[dict[str, Any]]] = {}
     for first in range(0, len(found), at_once):

@@ -50,10 +50,10 @@ def test_every_story_is_looked_at(groups: dict[str, GroupInput]) -> None:
 
 
 @pytest.mark.parametrize("group", TOLD)
-def test_the_culprit_is_named_and_nobody_else(analyses: dict[str, GroupAnalysis], group: str) -> None:
+def test_only_culprit_is_named(analyses: dict[str, GroupAnalysis], group: str) -> None:
     assert told(analyses[group]) == TOLD[group]
 
 
 @pytest.mark.parametrize("group", ALONE)
-def test_the_log_alone_tells_what_it_can(groups: dict[str, GroupInput], group: str) -> None:
+def test_findings_from_log_alone(groups: dict[str, GroupInput], group: str) -> None:
     assert told(analyse(log_alone(groups[group]))) == ALONE[group]

@@ -93,7 +93,7 @@ def run(command: list[str], **options: Any) -> None:
 
 
 @pytest.mark.deep
-def test_a_cluster_gives_the_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
+def test_cluster_gives_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
     """Its workers run in folders of their own: what is named from here, relative to here, must be found there."""
     command = [*COMMAND, logs.name, "--out", os.path.relpath(tmp_path, logs.parent)]
     run([*command, "--cluster", "local-cluster[2,1,1024]"], cwd=logs.parent)
@@ -118,7 +118,7 @@ def test_spark_connect_gives_the_same_tables(
 
 
 @pytest.mark.deep
-def test_following_over_spark_connect_prints_alerts_here(connect: str, tmp_path: Path) -> None:
+def test_spark_connect_alerts_are_printed_locally(connect: str, tmp_path: Path) -> None:
     with Cluster(seed=1) as kafka:
         world = World(kafka, 1)
         world.ts_ms = round(time.time() * 1000) - 60_000

@@ -20,7 +20,7 @@ def silver(rows: list[tuple[str, str, int]]) -> pa.Table:
     return table
 
 
-def test_every_group_gets_its_own_rows_in_order() -> None:
+def test_group_rows_keep_their_order() -> None:
     rows = [("a", "g", 1), ("b", "g", 2), ("a", "h", 3), ("a", "g", 4), ("b", "h", 5), ("a", "h", 6)]
     found = {}
     for packed in pack(silver(rows)):

@@ -60,11 +60,11 @@ def test_tombstones_and_retention() -> None:
     assert found == {("t", 0): ([1_001, 1_003], [0, 0], [1_002], 1)}
 
 
-def test_a_partition_that_has_only_tombstones() -> None:
+def test_partition_with_only_tombstones() -> None:
     assert columns([piece(row(1, is_tombstone=True))]) == {("t", 0): ([], [], [1_001], 0)}
 
 
-def test_what_several_sources_hold_counts_once() -> None:
+def test_overlapping_sources_count_once() -> None:
     pieces = [piece(row(1, rank=2, committed=5), row(2, rank=2, committed=6)), piece(row(1, rank=1, committed=7))]
     for order in (pieces, pieces[::-1]):
         taken = CommitPieces(order)
@@ -80,7 +80,7 @@ def test_aborted_and_pending_transactions() -> None:
     assert commits.ts_ms.tolist() == [1_002, 1_004]
 
 
-def test_a_partition_number_that_a_damaged_record_has() -> None:
+def test_damaged_record_with_invalid_partition() -> None:
     assert list(columns([piece(row(1, ("t", -1)), row(2, ("t", 2**31 - 1)))])) == [("t", -1), ("t", 2**31 - 1)]
 
 
@@ -103,7 +103,7 @@ def test_distinct_values(parts: list[list[int]]) -> None:
     assert found.tolist() == sorted({value for part in parts for value in part})
 
 
-def test_a_partition_that_only_moves_forward_keeps_its_times_once() -> None:
+def test_monotonic_partition_stores_times_once() -> None:
     """A group of fifty million commits must fit: each column of them is 400 MB."""
     commits = CommitPieces([piece(*(row(n, committed=n) for n in range(10)))]).by_partition()
     history = CommitHistory.of(GroupInput("g", commits=commits), [])

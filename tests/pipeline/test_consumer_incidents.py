@@ -65,7 +65,7 @@ EVENTS_DONT_TELL = ("R02", "R08", "R18")
 
 @pytest.mark.parametrize("recording", ["kohort"], indirect=True)  # a real Kafka writes no event log
 @pytest.mark.parametrize("group", SERIOUS)
-def test_the_event_log_alone_names_the_same(recording: Recording, group: str) -> None:
+def test_event_log_alone_finds_same_incidents(recording: Recording, group: str) -> None:
     analysis = analyse(text_alone(recording.groups[group]))
     expected = SERIOUS[group]
     found = [finding for finding in warnings(analysis) if finding.rule not in EVENTS_DONT_TELL]
@@ -89,7 +89,7 @@ def only(recording: Recording, group: str, rule: str) -> Finding:
 
 
 @pytest.mark.parametrize("group", SERIOUS)
-def test_one_warning_names_the_culprit_and_quiet_groups_get_none(recording: Recording, group: str) -> None:
+def test_only_culprit_gets_warning(recording: Recording, group: str) -> None:
     found = [(finding.rule, finding.clients) for finding in warnings(recording.analyses[group])]
     expected = SERIOUS[group]
     if expected is None:
@@ -102,7 +102,7 @@ def test_one_warning_names_the_culprit_and_quiet_groups_get_none(recording: Reco
 
 
 @pytest.mark.parametrize("group", SERIOUS)
-def test_the_log_alone_names_the_same_and_is_sure_only_of_what_it_says(recording: Recording, group: str) -> None:
+def test_log_alone_finds_same_incidents(recording: Recording, group: str) -> None:
     """What a silence means is never certain; records of waits, subscriptions and members are."""
     expected = SERIOUS[group]
     found = warnings(recording.log_alone(group))
@@ -112,7 +112,7 @@ def test_the_log_alone_names_the_same_and_is_sure_only_of_what_it_says(recording
             assert finding.confidence != "certain", finding.text
 
 
-def test_nothing_is_said_in_the_words_of_classic_groups(recording: Recording) -> None:
+def test_findings_avoid_classic_terms(recording: Recording) -> None:
     for name, analysis in recording.analyses.items():
         if name.startswith(("migrates", "quiet-mixed")):
             continue
@@ -134,14 +134,14 @@ def test_how_long_others_waited_for_partitions(recording: Recording, group: str)
         assert finding.evidence["longest_ms"] == pytest.approx(8_000, abs=300)
 
 
-def test_a_member_that_died_is_missed_after_its_session(recording: Recording) -> None:
+def test_dead_member_is_noticed_after_session(recording: Recording) -> None:
     finding = only(recording, "killed", "R03")
     (killed,) = recording.truth("killed", "signal", "c-3")
     assert finding.start_ms == pytest.approx(killed + SESSION_MS, abs=1_500)
     assert not finding.evidence["came_back"]
 
 
-def test_a_member_that_was_frozen_comes_back_under_its_own_id(recording: Recording) -> None:
+def test_frozen_member_returns_with_same_id(recording: Recording) -> None:
     finding = only(recording, "frozen", "R03")
     stopped, woken = recording.truth("frozen", "signal", "c-3")
     assert finding.evidence["came_back"]
@@ -153,7 +153,7 @@ def test_a_member_that_was_frozen_comes_back_under_its_own_id(recording: Recordi
     assert lives[1].predecessor is lives[0]
 
 
-def test_a_poll_timeout_shows_each_time(recording: Recording) -> None:
+def test_every_poll_timeout_is_shown(recording: Recording) -> None:
     finding = only(recording, "poll-timeout", "R02")
     assert finding.evidence["times"] == 2
     assert finding.evidence["max_poll_interval_ms"] == 8_000
@@ -161,7 +161,7 @@ def test_a_poll_timeout_shows_each_time(recording: Recording) -> None:
         assert stalled < left < stalled + 14_000
 
 
-def test_every_crash_of_a_loop_is_counted(recording: Recording) -> None:
+def test_every_crash_loop_restart_is_counted(recording: Recording) -> None:
     killed, began = recording.truth("crash-loop", "signal", "c-2"), recording.truth("crash-loop", "start", "c-2")
     assigned = recording.truth("crash-loop", "assigned", "c-2")
     lived = sum(any(start < ms < end for ms in assigned) for start, end in zip(began, killed, strict=True))
@@ -170,7 +170,7 @@ def test_every_crash_of_a_loop_is_counted(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize(("group", "to"), [("migrates", ["consumer"]), ("migrates-back", ["consumer", "classic"])])
-def test_a_migration_says_how_long_it_took_and_what_it_cost(recording: Recording, group: str, to: list[str]) -> None:
+def test_migration_shows_duration_and_cost(recording: Recording, group: str, to: list[str]) -> None:
     evidence = only(recording, group, "R24").evidence
     assert evidence["to"] == to
     assert evidence["classic_members"] == []
@@ -182,25 +182,25 @@ def test_a_migration_says_how_long_it_took_and_what_it_cost(recording: Recording
     assert all(cost is not None and 0 < cost < 60 for cost in costs)
 
 
-def test_who_has_not_moved_yet_is_named(recording: Recording) -> None:
+def test_unmigrated_member_is_named(recording: Recording) -> None:
     assert only(recording, "quiet-mixed", "R24").evidence["classic_members"] == ["c-1", "c-2"]
 
 
-def test_changes_of_subscriptions_are_counted_with_their_topics(recording: Recording) -> None:
+def test_subscription_changes_include_topics(recording: Recording) -> None:
     evidence = only(recording, "subscriptions", "R08").evidence
     assert (evidence["times"], evidence["topics"]) == (4, ["subscriptions-more"])
     evidence = only(recording, "pattern", "R08").evidence
     assert (evidence["times"], evidence["topics"]) == (2, ["pattern-1", "pattern-2"])
 
 
-def test_static_members_come_back_without_a_rebalance_or_too_late(recording: Recording) -> None:
+def test_static_members_return_within_session(recording: Recording) -> None:
     assert only(recording, "static-restarts", "R12").evidence["times"] == 3
     assert only(recording, "static-restarts", "R12").evidence["expired"] == []
     assert only(recording, "static-away", "R12").evidence["expired"] == ["i-2"]
 
 
 @pytest.mark.parametrize("group", ["quiet", "quiet-mixed", "coordinator-restarts"])
-def test_a_restart_of_the_broker_is_laid_at_nobodys_door(recording: Recording, group: str) -> None:
+def test_broker_restart_blames_no_member(recording: Recording, group: str) -> None:
     """Members that could not reach it in time joined anew; that is the restart's doing, not theirs."""
     found = {finding.rule for finding in diagnose(recording.analyses[group])}
     assert found <= {"R16", "R24"}
@@ -208,7 +208,7 @@ def test_a_restart_of_the_broker_is_laid_at_nobodys_door(recording: Recording, g
     assert only(recording, group, "R16").evidence["moments_ms"][-1] == pytest.approx(back, abs=5_000)
 
 
-def test_no_storm_lasts_longer_than_its_time(recording: Recording) -> None:
+def test_storm_ends_within_its_window(recording: Recording) -> None:
     storms = [storm for analysis in recording.analyses.values() for storm in analysis.storms]
     assert storms
     assert all(storm.share <= 1 for storm in storms)

@@ -119,7 +119,7 @@ def test_each_release_in_each_wrapping(recorded_lines: list[str], release: str, 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_part_of_it_says_no_more(recorded_lines: list[str], release: str, share: float, tmp_path: Path) -> None:
+def test_partial_sources_add_no_findings(recorded_lines: list[str], release: str, share: float, tmp_path: Path) -> None:
     lines = in_words(recorded_lines, release)
     at = round(len(lines) * share)
     for name, part in (("start", lines[:at]), ("end", lines[at:])):

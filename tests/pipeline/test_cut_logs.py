@@ -28,7 +28,7 @@ def found_in(group: GroupInput) -> list[Finding]:
 
 @pytest.mark.parametrize("sources", [copy.copy, log_alone, text_alone])
 @pytest.mark.parametrize("cut", [without_start, without_end])
-def test_a_part_is_certain_of_nothing_that_the_whole_is_not(
+def test_partial_log_adds_no_certainty(
     sources: Sources,
     cut: Callable[[GroupInput, float], GroupInput],
     told_from: Callable[[Sources], list[Told]],
@@ -56,7 +56,7 @@ def test_ids_alone_name_nobody(all_recorded: list[GroupInput]) -> None:
     assert all("it is unknown whether the client came back" in finding.text for finding in found)
 
 
-def test_generations_before_the_log_are_not_lost() -> None:
+def test_generations_before_log_are_not_lost() -> None:
     """912 of them were, for somebody whose log began with the 913th."""
     group = Story().generation(913, 0.5, {A: {}}).rebalance(914, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()
     assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [912, 0]  # the log is whole: they never were
@@ -65,14 +65,14 @@ def test_generations_before_the_log_are_not_lost() -> None:
     assert "R25" not in {finding.rule for finding in found_in(group)}
 
 
-def test_generations_across_a_hole_are_not_lost() -> None:
+def test_generations_in_gap_are_not_lost() -> None:
     group = Story().generation(1, 0.5, {A: {}}).rebalance(9, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()
     assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [0, 7]
     group.intact_from = group.records[1].offset
     assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [0, None]
 
 
-def test_a_text_log_has_a_line_for_each_generation_so_that_one_without_is_missing() -> None:
+def test_missing_generation_line_is_a_gap() -> None:
     story = Story()
     for number, at in ((5, 1.0), (6, 2.0), (9, 60.0)):
         story.event(at, "join_completed", generation=number, members=1)
@@ -80,7 +80,7 @@ def test_a_text_log_has_a_line_for_each_generation_so_that_one_without_is_missin
     assert [r.lost for r in analyse(group).rebalances] == [None, 0, None]
 
 
-def test_the_start_of_a_log_is_not_the_start_of_its_group() -> None:
+def test_log_start_is_no_group_start() -> None:
     """Members that come one after another are a group's start only where that was seen."""
     story = Story().generation(7, 0.5, {A: {}})
     members: dict[str, dict[str, str]] = {A: {}}
@@ -93,7 +93,7 @@ def test_the_start_of_a_log_is_not_the_start_of_its_group() -> None:
     assert {finding.rule for finding in found_in(group)} & {"R25", "R26"} == set()
 
 
-def test_a_rebalance_for_a_new_member_is_enough_to_know_it(tmp_path: Path) -> None:
+def test_join_rebalance_identifies_new_member(tmp_path: Path) -> None:
     """Kafka before 4 says at INFO that a member joins only as the reason of a rebalance. This one never sends a heartbeat."""
     lines, at = [], 0
     for number in range(5):
@@ -118,7 +118,7 @@ def test_a_rebalance_for_a_new_member_is_enough_to_know_it(tmp_path: Path) -> No
     assert finding.evidence["crashes"] == 5
 
 
-def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(all_recorded: list[GroupInput]) -> None:
+def test_joiner_has_no_previous_epoch(all_recorded: list[GroupInput]) -> None:
     """In a log that begins later a member's record alone may be a change of what it subscribes to."""
     killed = next(group for group in all_recorded if group.group_id == "killed" and group.records)
     part = without_start(log_alone(killed), 1 / 4)
@@ -129,7 +129,7 @@ def test_a_joiner_is_one_whose_first_state_names_no_epoch_before(all_recorded: l
     assert {why.confidence for why in joins} == {"likely"}
 
 
-def test_who_died_just_before_the_log_ends_may_come_back() -> None:
+def test_dead_member_may_return_after_log() -> None:
     story = Story(until=110).generation(1, 0.5, {A: {}, B: {}})
     story.event(100, "member_removed", member_id=B, cause="session_expired", client_id="c-2")
     story.rebalance(2, 100, 101, {A: {}}, "session_expired", B)
@@ -141,7 +141,7 @@ def test_who_died_just_before_the_log_ends_may_come_back() -> None:
     assert "at the end of the data" in finding.text
 
 
-def test_a_member_of_before_the_log_is_one_of_the_group(all_recorded: list[GroupInput]) -> None:
+def test_member_before_log_belongs_to_group(all_recorded: list[GroupInput]) -> None:
     """c-1 of the crash loop joined first and left last: without it the group would end with the death of c-2."""
     looping = [group for group in all_recorded if group.group_id == "crash-loop" and group.ends]
     told = [(group, each) for group in looping for each in found_in(group) if each.rule == "R29"]

@@ -49,7 +49,7 @@ def records(draw: st.DrawFn, types: list[int] | None = None) -> tuple[int, int, 
 
 
 @given(records())
-def test_what_is_written_is_read(record: tuple[int, int, dict[str, Any], dict[str, Any]]) -> None:
+def test_written_rows_are_read_back(record: tuple[int, int, dict[str, Any], dict[str, Any]]) -> None:
     kind, version, key, value = record
     raw = encode_value(kind, version, value)
     decoded = decode(encode_key(kind, key), raw)
@@ -119,7 +119,7 @@ def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
 
 @examples(2)
 @given(st.lists(commit_rows(), max_size=12))
-def test_the_fast_way_says_what_the_plain_one_says(rows: list[tuple[bytes | None, bytes | None]]) -> None:
+def test_fast_decoder_equals_plain_one(rows: list[tuple[bytes | None, bytes | None]]) -> None:
     keys = pa.array([key for key, _ in rows], pa.binary())
     values = pa.array([value for _, value in rows], pa.binary())
     fast = read_commits(spans_of(keys, values))

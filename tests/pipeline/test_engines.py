@@ -63,9 +63,7 @@ def check_alike(outs: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.spark
-def test_the_command_makes_the_same_tables_with_each_engine(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_output_is_engine_independent(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     source, outs = unpacked(FULLEST, tmp_path / "recording"), (tmp_path / "one", tmp_path / "other")
     for engine, out in zip((LOCAL, SPARK), outs, strict=True):
@@ -82,7 +80,7 @@ def test_the_command_makes_the_same_tables_with_each_engine(
 @pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.parametrize("name", [name for name in RECORDED if name != FULLEST])
-def test_the_same_tables_of_incidents(spark: Any, name: str, tmp_path: Path) -> None:
+def test_engines_agree_on_incidents(spark: Any, name: str, tmp_path: Path) -> None:
     from kohort.pipeline.job.spark_engine import SparkEngine
 
     sources = [str(unpacked(name, tmp_path / "recording"))]
@@ -91,7 +89,7 @@ def test_the_same_tables_of_incidents(spark: Any, name: str, tmp_path: Path) -> 
 
 @pytest.mark.deep
 @pytest.mark.spark
-def test_the_same_tables_of_three_brokers(spark: Any, recording: Path, tmp_path: Path) -> None:
+def test_engines_agree_on_three_brokers(spark: Any, recording: Path, tmp_path: Path) -> None:
     """With every kind of source, so that each record comes several times."""
     from kohort.pipeline.job.spark_engine import SparkEngine
 
@@ -115,7 +113,7 @@ main()
 
 
 @pytest.mark.long
-def test_a_small_analysis_needs_neither_spark_nor_java(tmp_path: Path) -> None:
+def test_small_analysis_needs_no_java(tmp_path: Path) -> None:
     """In a process of its own: Arrow remembers for good that there is no pandas."""
     source, out = unpacked("kohort", tmp_path / "recording"), tmp_path / "out"
     command = [sys.executable, "-c", WITHOUT_THEM, "analyze", str(source), "--out", str(out)]
@@ -136,7 +134,7 @@ def test_a_small_analysis_needs_neither_spark_nor_java(tmp_path: Path) -> None:
         ([Source(TEXT_LOG, "server.log.gz", -1, 100 * LOCAL_RECORDS)], SPARK),
     ],
 )
-def test_it_goes_by_how_much_there_is(sources: list[Source], engine: str) -> None:
+def test_engine_depends_on_input_size(sources: list[Source], engine: str) -> None:
     assert chosen_engine("auto", None, sources, {}) == engine
     assert chosen_engine("local", None, sources, {}) == LOCAL
     assert chosen_engine("spark", None, sources, {}) == SPARK
@@ -144,14 +142,14 @@ def test_it_goes_by_how_much_there_is(sources: list[Source], engine: str) -> Non
     assert chosen_engine("auto", None, sources, {"SPARK_REMOTE": "sc://host"}) == SPARK
 
 
-def test_too_much_for_one_process_where_spark_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_input_requires_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(click.ClickException, match=r"about 20 million records.*kohort\[pipeline\].*--engine local"):
         chosen_engine("auto", None, [Source(WIRE, "broker:9092", 0, 20_000_000)], {})
 
 
 @pytest.mark.parametrize("option", [("--cluster", "local[2]"), ("--follow",)])
-def test_what_needs_spark_says_so(tmp_path: Path, option: tuple[str, ...]) -> None:
+def test_spark_only_options_are_rejected(tmp_path: Path, option: tuple[str, ...]) -> None:
     done = CliRunner().invoke(analyze, ["localhost:1", "--engine", "local", *option, "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert f"--engine local cannot be combined with {option[0]}, which needs Spark" in done.output

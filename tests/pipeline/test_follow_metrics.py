@@ -43,7 +43,7 @@ def finding(group: str, rule: str) -> tuple[str, str, str]:
     return group, rule, "critical"
 
 
-def test_alerts_are_counted_by_group_and_kind() -> None:
+def test_alerts_are_counted_by_group() -> None:
     metrics = FollowMetrics()
     for message in (alert("orders"), alert("orders"), alert("billing", "rebalance_open")):
         metrics.alert(message)
@@ -52,7 +52,7 @@ def test_alerts_are_counted_by_group_and_kind() -> None:
     assert found["kohort_follow_alerts_total", ("billing", "rebalance_open", "warning")] == 1
 
 
-def test_what_a_report_does_not_find_any_more_is_gone() -> None:
+def test_vanished_groups_are_removed() -> None:
     metrics = FollowMetrics(lambda: NOW_S)
     metrics.report([finding("orders", "R01"), finding("orders", "R01"), finding("billing", "R29")], 2.5)
     assert samples(metrics.registry)["kohort_follow_findings", ("orders", "R01", "critical")] == 2
@@ -63,7 +63,7 @@ def test_what_a_report_does_not_find_any_more_is_gone() -> None:
     assert found["kohort_follow_last_report_duration_seconds", ()] == 1.5
 
 
-def test_ids_from_outside_do_not_fill_whatever_keeps_metrics() -> None:
+def test_external_ids_are_bounded() -> None:
     metrics = FollowMetrics()
     for number in range(MOST_GROUPS + 100):
         metrics.alert(alert(f"group-{number}"))
@@ -76,7 +76,7 @@ def test_ids_from_outside_do_not_fill_whatever_keeps_metrics() -> None:
     assert rows[OTHERS] == 100
 
 
-def test_what_a_report_knows_of_each_group(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+def test_report_metrics_of_each_group(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
     tables: dict[str, list[Any]] = {}
     for name in ("one-slow-member", "crash-loop"):
         group = copy.copy(recorded_groups[name])
@@ -125,7 +125,7 @@ def test_until_when_lag_is_gone(tmp_path: Path, lags: list[int], gone_s: float) 
     assert figures.gone_s == {"orders": gone_s}
 
 
-def test_the_documentation_names_each_metric() -> None:
+def test_every_metric_is_documented() -> None:
     registry = FollowMetrics().registry
     families = list(text_string_to_metric_families(generate_latest(registry).decode()))
     rows = [
@@ -138,7 +138,7 @@ def test_the_documentation_names_each_metric() -> None:
 
 
 @pytest.mark.long
-def test_they_are_served_and_the_port_is_free_again() -> None:
+def test_stopped_server_frees_its_port() -> None:
     metrics = FollowMetrics()
     metrics.stream("silver", True, 7)
     metrics.open_rebalances(2)

@@ -63,7 +63,7 @@ def followed(group: GroupInput) -> list[tuple[int, Message]]:
     return told
 
 
-def test_a_group_that_dies_while_records_wait_is_told_once_and_soon(groups: dict[str, GroupInput]) -> None:
+def test_stopped_group_alerts_once(groups: dict[str, GroupInput]) -> None:
     told = [(at, each) for at, each in followed(groups["dead"]) if each.kind == "R29"]
     ((told_ms, message),) = told
     assert message.severity == "critical"
@@ -73,12 +73,12 @@ def test_a_group_that_dies_while_records_wait_is_told_once_and_soon(groups: dict
 
 
 @pytest.mark.parametrize("group", ["calm", "calm-default-ids", "calm-static", "orderly-restart", *HEALTHY])
-def test_healthy_groups_are_told_of_at_no_moment(groups: dict[str, GroupInput], group: str) -> None:
+def test_healthy_groups_raise_no_alert(groups: dict[str, GroupInput], group: str) -> None:
     assert followed(groups[group]) == []
 
 
 @pytest.mark.parametrize("until_s", range(20, 300, 10))
-def test_a_group_that_commits_once_a_minute_is_known_after_some_minutes_and_left_alone_before(until_s: int) -> None:
+def test_minute_commits_are_learned_without_alerts(until_s: int) -> None:
     """For somebody who followed it from its first commit the third minute had a critical alarm, called certain."""
     group = Story(until=until_s, commit_every=60.0).generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}}).group_input()
     assert [row["rule"] for row in rows(group) if row["severity"] != "info" or row["rule"] == "R37"] == []

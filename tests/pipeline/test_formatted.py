@@ -49,7 +49,7 @@ def as_json(kind: int, key: dict[str, object], version: int, value: dict[str, ob
     return json.dumps({"key": {"type": kind, "data": key}, "value": body})
 
 
-def test_commits_and_groups_as_4_x_prints_them(tmp_path: Path) -> None:
+def test_kafka_4_console_formatter_output(tmp_path: Path) -> None:
     commit = {"offset": 7, "leaderEpoch": 0, "metadata": "", "commitTimestamp": 5000}
     subscription = write_subscription(Subscription(topics=("t",)))
     assignment = write_assignment(Assignment(partitions={"t": (0, 1)}))

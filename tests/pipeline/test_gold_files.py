@@ -25,7 +25,7 @@ def tables() -> dict[str, list[pa.Table]]:
     return found
 
 
-def test_a_table_has_one_row_group_a_day_whatever_the_number_of_groups(tmp_path: Path) -> None:
+def test_one_row_group_per_day(tmp_path: Path) -> None:
     found = tables()
     counts = write_tables(found, tmp_path)
     assert counts["diagnoses"] == GROUPS
@@ -38,7 +38,7 @@ def test_a_table_has_one_row_group_a_day_whatever_the_number_of_groups(tmp_path:
         assert groups == sorted(groups)
 
 
-def test_what_was_written_is_read_and_written_again_replaces_itself(tmp_path: Path) -> None:
+def test_rewritten_table_replaces_itself(tmp_path: Path) -> None:
     for _ in range(2):
         write_tables(tables(), tmp_path)
         assert [row["group"] for row in findings(tmp_path)] == [f"g-{number:02}" for number in range(GROUPS)]

@@ -122,7 +122,7 @@ def test_two_layouts_of_one_version() -> None:
     assert (decoded.value, decoded.dialect) == ({"epoch": 5}, "4.0")
 
 
-def test_redpanda_puts_a_version_in_front_of_every_member() -> None:
+def test_redpanda_member_version_prefix() -> None:
     kind, text, expected = VALUES["classic group of one"]
     value = encode_value(2, 3, expected | {"members": [expected["members"][0] | {"memberVersion": 3}]}, "redpanda")
     assert value != bytes.fromhex(text)
@@ -132,11 +132,11 @@ def test_redpanda_puts_a_version_in_front_of_every_member() -> None:
     assert decoded.value["members"][0]["clientId"] == "c"
 
 
-def test_a_tombstone_has_no_value() -> None:
+def test_tombstone_has_no_value() -> None:
     assert decode(key_of(2), None) == Decoded(2, {"group": "g"})
 
 
-def test_an_unknown_tag_is_kept_and_the_rest_read() -> None:
+def test_unknown_tag_is_kept() -> None:
     decoded = decode(key_of(3), bytes.fromhex("0000 00000005 01 09 02 abcd"))
     assert decoded.value is not None
     assert decoded.value["epoch"] == 5
@@ -156,6 +156,6 @@ def test_an_unknown_tag_is_kept_and_the_rest_read() -> None:
     ],
     ids=["unknown type", "short key", "newer version", "no version", "no key", "too long", "huge array"],
 )
-def test_what_no_layout_explains_is_refused(key: bytes | None, value: bytes | None, why: str) -> None:
+def test_unknown_layout_is_rejected(key: bytes | None, value: bytes | None, why: str) -> None:
     with pytest.raises(RecordError, match=why):
         decode(key, value)

@@ -46,7 +46,7 @@ class Watched:
         self.watch = GroupWatch(self.source, OpenRebalances(lambda _: {}), self.told.append, self.said.append)
 
 
-def test_a_user_who_may_not_list_groups_hears_it_once() -> None:
+def test_missing_describe_right_is_reported_once() -> None:
     watched = Watched()
     watched.source.next = SeenCluster(closed="groups can't be listed: that needs Describe on the groups or the cluster")
     for second in range(20):
@@ -57,7 +57,7 @@ def test_a_user_who_may_not_list_groups_hears_it_once() -> None:
     assert watched.told == []
 
 
-def test_a_cluster_that_goes_away_and_one_that_answers_nonsense_end_nothing() -> None:
+def test_cluster_failures_do_not_end_watch() -> None:
     watched = Watched()
     watched.source.next = WireError("refused")
     watched.watch.look(START_MS)
@@ -72,7 +72,7 @@ def test_a_cluster_that_goes_away_and_one_that_answers_nonsense_end_nothing() ->
     assert [(each.kind, each.severity) for each in watched.told] == [("rebalance_open", "warning")]
 
 
-def test_what_an_event_log_says_of_an_open_rebalance_is_known(tmp_path: Path) -> None:
+def test_event_log_shows_open_rebalance(tmp_path: Path) -> None:
     def event(after_s: int, kind: str, **more: Any) -> GroupEvent:
         return GroupEvent(ts=START_MS + 1_000 * after_s, kind=kind, group_id="orders", **more)
 
@@ -95,7 +95,7 @@ def test_what_an_event_log_says_of_an_open_rebalance_is_known(tmp_path: Path) ->
 
 @pytest.mark.clients
 @pytest.mark.timeout(500)
-def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: Path) -> None:
+def test_consumer_without_polls_is_named(tmp_path: Path) -> None:
     with serving(nodes=2) as bootstrap:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(PATIENCE_S)

@@ -50,7 +50,7 @@ def read(reader: Callable[[Path], Iterator[Any]], path: Path, table: str, *lines
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_number_that_can_not_be_costs_its_line(number: str, tmp_path: Path) -> None:
+def test_impossible_number_skips_its_line(number: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     good = EVENT.format(1, 2, '"c"')
     events, issues = read(
@@ -68,12 +68,12 @@ def test_a_number_that_can_not_be_costs_its_line(number: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("ms", [-1, -(1 << 63), 4_102_444_800_000, (1 << 63) - 1])
-def test_an_event_before_1970_or_after_2099_costs_its_line(ms: int, tmp_path: Path) -> None:
+def test_event_outside_valid_years_is_skipped(ms: int, tmp_path: Path) -> None:
     events, issues = read(read_event_log, tmp_path / "a.jsonl", "events", EVENT.format(ms, 1, '"c"'))
     assert (len(events), len(issues)) == (0, 1)
 
 
-def test_times_of_records_are_brought_where_there_are_dates() -> None:
+def test_record_times_are_clamped() -> None:
     """Tables have a row for each day, and `datetime` ends in the year 9999."""
     times = [1, -(1 << 63), -1, (1 << 63) - 1]
     chunk = chunk_of_rows([(0, offset, time, None, None) for offset, time in enumerate(times)])
@@ -118,7 +118,7 @@ COLUMNS = ("kind", "ts", "generation", "seq", "client_id", "detail", "joined", "
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.dictionaries(st.sampled_from(COLUMNS), VALUES), max_size=5))
-def test_any_json_is_an_event_or_an_issue(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_any_json_is_event_or_issue(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     lines = [json.dumps({"kind": "k", "ts": 1} | row) for row in rows]
     events, issues = read(read_event_log, tmp_path / "a.jsonl", "events", *lines)
     assert len(events) + len(issues) == len(rows)
@@ -135,7 +135,7 @@ def test_any_json_is_an_event_or_an_issue(rows: list[dict[str, Any]], tmp_path: 
     ],
     ids=["date", "number", "longer number", "node", "line"],
 )
-def test_a_log_line_that_can_not_be_is_counted(line: str, tmp_path: Path) -> None:
+def test_impossible_log_line_is_counted(line: str, tmp_path: Path) -> None:
     good = TIME + "Stabilized group g generation 1 with 1 members"
     events, issues = read(read_text_log, tmp_path / "server.log", "events", good, line, good)
     assert (len(events), len(issues)) == (2, 1)
@@ -161,14 +161,14 @@ def test_no_line_keeps_an_expression_busy(words: str) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_a_line_of_six_megabytes_is_over_soon(tmp_path: Path) -> None:
+def test_six_megabyte_line_is_fast(tmp_path: Path) -> None:
     for text in ("Member a in group ", "Static member with groupInstanceId=a and unknown member id b joins group "):
         line = TIME + text * (6_000_000 // len(text)) + " has failed, removing it Replacing previously mapped member"
         _, issues = read(read_text_log, tmp_path / "server.log", "events", line)
         assert len(issues) == 1
 
 
-def test_a_line_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "LONGEST_LINE", 10)
     (tmp_path / "log").write_bytes(b"x" * 25 + b"\nnext\n")
     assert list(lines.read_lines(tmp_path / "log")) == ["x" * 10, "x" * 10, "x" * 5, "next"]
@@ -185,7 +185,7 @@ def test_nor_does_a_dump(text: str, tmp_path: Path) -> None:
     assert [issue.rule for issue in chunk.issues] == ["unreadable_line"]
 
 
-def test_numbers_of_a_dump_that_fit_nowhere(tmp_path: Path) -> None:
+def test_out_of_range_dump_numbers(tmp_path: Path) -> None:
     path = tmp_path / "dump"
     batch = "baseOffset: 1 producerId: {0} partitionLeaderEpoch: {0} isTransactional: true isControl: false"
     path.write_text(

@@ -31,7 +31,7 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.deep
-def test_the_recording_through_spark(
+def test_recording_analyzed_by_spark(
     spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
 ) -> None:
     from kohort.pipeline.analysis.analysis_run import analyse
@@ -57,7 +57,7 @@ def test_the_recording_through_spark(
 
 
 @pytest.mark.deep
-def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_analyze_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from kohort.cli.analyze import analyze
 
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
@@ -118,7 +118,7 @@ def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path:
         assert sorted_rows(one) == sorted_rows(two), table
 
 
-def test_a_failure_is_a_sentence_and_a_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_prints_sentence_and_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import kohort.pipeline.session as session
     from kohort.cli.analyze import analyze
 

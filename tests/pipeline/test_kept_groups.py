@@ -38,7 +38,7 @@ class Story:
         return {row["group_id"]: row["made"] for table in tables for row in table.to_pylist()}
 
 
-def test_the_first_report_is_of_all_and_the_next_of_those_with_news() -> None:
+def test_later_reports_cover_changed_groups() -> None:
     story = Story()
     assert story.report() == dict.fromkeys(GROUPS, 1)
     story.kept.news(["group-3", "group-7"])
@@ -46,7 +46,7 @@ def test_the_first_report_is_of_all_and_the_next_of_those_with_news() -> None:
     assert story.asked == [None, ["group-3", "group-7"]]
 
 
-def test_a_group_that_fell_silent_is_looked_at_for_a_while() -> None:
+def test_silent_group_is_checked_again() -> None:
     story = Story()
     story.report()
     story.kept.news(["group-3"])
@@ -74,13 +74,13 @@ def test_nothing_new_asks_nobody() -> None:
     assert story.asked == [None]
 
 
-def test_the_last_report_is_of_all() -> None:
+def test_last_report_covers_all_groups() -> None:
     story = Story()
     story.report()
     assert story.report(all_groups=True) == dict.fromkeys(GROUPS, 2)
 
 
-def test_a_report_that_fails_loses_no_news() -> None:
+def test_failed_report_keeps_pending_groups() -> None:
     story = Story()
     story.report()
     story.kept.news(["group-3"])
@@ -91,14 +91,14 @@ def test_a_report_that_fails_loses_no_news() -> None:
     assert story.report()["group-3"] == 3
 
 
-def test_a_new_group_is_taken_in() -> None:
+def test_new_group_is_added() -> None:
     story = Story()
     story.report()
     story.kept.news(["new"])
     assert story.report()["new"] == 2
 
 
-def test_the_groups_of_new_batches_are_found(tmp_path: Path) -> None:
+def test_batches_select_their_groups(tmp_path: Path) -> None:
     for batch, group in (("3", "orders"), ("4", "billing"), ("lines-2", "shipping"), ("rolled-0-2", "old")):
         with Writer(tmp_path, batch) as writer:
             rows = [GroupEvent(ts=1, kind="epoch_bumped", group_id=name) for name in (group, None)]

@@ -17,7 +17,7 @@ SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(2400)
-def test_no_row_is_lost_or_doubled_and_no_reader_sees_half_a_table(tmp_path: Path) -> None:
+def test_killed_follower_keeps_tables_complete(tmp_path: Path) -> None:
     print(f"KOHORT_SEED={SEED}")
     run = play(90, SEED, tmp_path)
     assert run.wrong == []

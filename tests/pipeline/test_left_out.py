@@ -86,7 +86,7 @@ def _part(name: str, told: Told) -> Part:
     return Part(group_id, name, told.found, missing(rows, [], shared))
 
 
-def test_no_part_calls_well_what_the_whole_calls_serious(told_of_parts: list[list[Part]]) -> None:
+def test_partial_sources_hide_no_serious_finding(told_of_parts: list[list[Part]]) -> None:
     for whole, *less in told_of_parts:
         if whole.serious and not whole.missing:
             for part in less:
@@ -94,7 +94,7 @@ def test_no_part_calls_well_what_the_whole_calls_serious(told_of_parts: list[lis
                 assert known, (part.group, part.name, [f.rule for f in whole.found])
 
 
-def test_no_part_is_certain_of_what_the_whole_does_not_say(told_of_parts: list[list[Part]]) -> None:
+def test_partial_sources_add_no_certainty(told_of_parts: list[list[Part]]) -> None:
     for whole, *less in told_of_parts:
         sure = {finding.rule for finding in whole.found if finding.confidence == "certain"}
         for part in less:

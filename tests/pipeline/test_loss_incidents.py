@@ -68,12 +68,12 @@ def test_every_story_is_looked_at(groups: dict[str, GroupInput]) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_happened_is_said_and_nothing_else(told: dict[str, list[FindingRow]], group: str) -> None:
+def test_only_actual_incidents_are_reported(told: dict[str, list[FindingRow]], group: str) -> None:
     assert serious(told[group]) == TOLD[group if group not in CUT_OFF else "cut-off"]
 
 
 @pytest.mark.parametrize("group", HEALTHY)
-def test_the_log_alone_is_sure_of_nothing_about_the_healthy(groups: dict[str, GroupInput], group: str) -> None:
+def test_log_alone_clears_no_healthy_group(groups: dict[str, GroupInput], group: str) -> None:
     for alone in (log_alone(groups[group]), text_alone(groups[group])):
         assert {f.rule for f in diagnose(analyse(alone)) if f.severity != "info" or f.confidence == "certain"} <= {
             "R16"
@@ -91,9 +91,7 @@ def when(folder: Path, group: str, event: str) -> int:
 
 
 @pytest.mark.parametrize("group", ["hanging-transaction", "hanging-transaction-848"])
-def test_a_hanging_transaction_is_named_with_its_length(
-    told: dict[str, list[FindingRow]], folder: Path, group: str
-) -> None:
+def test_hanging_transaction_shows_its_length(told: dict[str, list[FindingRow]], folder: Path, group: str) -> None:
     finding = only(told[group], "R37")
     began, ended = when(folder, group, "transaction_begins"), when(folder, group, "transaction_ends")
     assert finding["evidence"]["stood_ms"] == pytest.approx(ended - began, abs=3_500)
@@ -103,9 +101,7 @@ def test_a_hanging_transaction_is_named_with_its_length(
 
 
 @pytest.mark.parametrize("group", ["dependency-away", "dependency-away-848"])
-def test_members_that_wait_for_something_are_no_transaction(
-    told: dict[str, list[FindingRow]], folder: Path, group: str
-) -> None:
+def test_waiting_members_are_no_transaction(told: dict[str, list[FindingRow]], folder: Path, group: str) -> None:
     finding = only(told[group], "R37")
     away_ms = when(folder, group, "dependency_back") - when(folder, group, "dependency_away")
     assert finding["evidence"]["stood_ms"] == pytest.approx(away_ms, abs=3_500)
@@ -113,7 +109,7 @@ def test_members_that_wait_for_something_are_no_transaction(
 
 
 @pytest.mark.parametrize("group", ["hanging-transaction", "dependency-away"])
-def test_without_stable_offsets_no_cause_is_named(groups: dict[str, GroupInput], group: str) -> None:
+def test_unknown_stable_offsets_give_no_cause(groups: dict[str, GroupInput], group: str) -> None:
     for ends in groups[group].ends.values():
         ends.last_stable = ends.last_stable * 0 - 1
     (finding,) = [each for each in diagnose(analyse(groups[group])) if each.rule == "R37"]
@@ -123,13 +119,13 @@ def test_without_stable_offsets_no_cause_is_named(groups: dict[str, GroupInput],
     assert "find-hanging" in finding.advice
 
 
-def test_without_log_ends_a_stop_is_only_possible(groups: dict[str, GroupInput]) -> None:
+def test_stop_without_log_ends_is_possible(groups: dict[str, GroupInput]) -> None:
     for name in ("hanging-transaction", "nothing-new"):
         (finding,) = [each for each in diagnose(analyse(log_alone(groups[name]))) if each.rule == "R37"]
         assert (finding.severity, finding.confidence) == ("info", "possible")
 
 
-def test_records_that_were_deleted_unread_are_counted(told: dict[str, list[FindingRow]], folder: Path) -> None:
+def test_unread_deleted_records_are_counted(told: dict[str, list[FindingRow]], folder: Path) -> None:
     """20 records a second came in each partition, and the members read some of them; all but the last 20 were deleted."""
     finding = only(told["overtaken"], "R38")
     assert finding["start_ms"] == pytest.approx(when(folder, "overtaken", "retention"), abs=3_000)
@@ -144,26 +140,26 @@ def test_new_partitions_that_nobody_owns(told: dict[str, list[FindingRow]], fold
     assert finding["evidence"]["records"] == pytest.approx(20 * finding["evidence"]["lasted_ms"] / 1000, rel=0.2)
 
 
-def test_who_was_refused_is_no_deploy(told: dict[str, list[FindingRow]]) -> None:
+def test_refused_member_is_no_deployment(told: dict[str, list[FindingRow]]) -> None:
     finding = only(told["refused-rollout"], "R40")
     assert finding["evidence"]["sizes"] == [3, 2, 1, 0]
     assert finding["evidence"]["protocols"] == ["range", "roundrobin"]
     assert not [each for each in told["refused-rollout"] if each["rule"] == "R04"]
 
 
-def test_the_brokers_own_words_say_why_a_migration_is_refused(told: dict[str, list[FindingRow]]) -> None:
+def test_broker_log_explains_refused_migration(told: dict[str, list[FindingRow]]) -> None:
     finding = only(told["refused-migration"], "R41")
     assert "online upgrade is disabled" in finding["text"]
     assert "group.consumer.migration.policy" in finding["advice"]
 
 
-def test_a_slow_record_is_named_and_nobody_who_met_it_is_blamed(told: dict[str, list[FindingRow]]) -> None:
+def test_slow_record_blames_no_member(told: dict[str, list[FindingRow]]) -> None:
     finding = only(told["slow-record"], "R46")
     assert (finding["evidence"]["part"], finding["evidence"]["offset"]) == (1, 100)
     assert not [each for each in told["slow-record"] if each["rule"] == "R04"]
 
 
-def test_the_cut_off_are_told_that_they_were_not_alone(told: dict[str, list[FindingRow]]) -> None:
+def test_shared_disconnect_is_mentioned(told: dict[str, list[FindingRow]]) -> None:
     for group in CUT_OFF:
         finding = only(told[group], "R36")
         assert (finding["evidence"]["expiries"], finding["evidence"]["of"]) == (12, 4)

@@ -132,7 +132,7 @@ def moved_before(cause: str, *, lost: bool = False) -> GroupInput:
 
 
 @pytest.mark.parametrize("cause", ["join_new", "metadata_changed"])
-def test_rebalances_with_own_cause_are_no_move(cause: str) -> None:
+def test_explained_rebalances_are_no_move(cause: str) -> None:
     group = moved_before(cause)
     finding = only(group, "R16")
     assert (finding.severity, finding.evidence["rebalances"]) == ("info", [])

@@ -7,7 +7,7 @@ from kohort.pipeline.live.tracker import NEWS_MS
 from tests.pipeline.report_rows import finding
 
 
-def test_a_finding_is_news_once_and_again_when_it_gets_graver() -> None:
+def test_worse_finding_is_reported_again() -> None:
     news, row = NewFindings(), finding(rule="R29", severity="warning", text="the group has had no members")
     now_ms = row["end_ms"] + 1_000
     (message,) = news.among([row], now_ms)
@@ -17,7 +17,7 @@ def test_a_finding_is_news_once_and_again_when_it_gets_graver() -> None:
     assert [each.severity for each in news.among([finding(rule="R29", severity="critical")], now_ms)] == ["critical"]
 
 
-def test_what_was_over_long_ago_is_no_news_nor_is_mere_information() -> None:
+def test_old_and_info_findings_are_skipped() -> None:
     news, row = NewFindings(), finding(severity="warning")
     assert list(news.among([row, finding(severity="info")], row["end_ms"] + NEWS_MS + 1)) == []
     assert list(news.among([row], row["end_ms"])) == []

@@ -25,7 +25,7 @@ def rows_in(gold: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_what_lies_in_a_store_is_recognised_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path, scheme: str) -> None:
+def test_store_sources_are_recognized(store: fs.S3FileSystem, tmp_path: Path, scheme: str) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     put(store, recording, "recognised")
     there, issues = find_sources([f"{scheme}://{BUCKET}/recognised"])
@@ -35,7 +35,7 @@ def test_what_lies_in_a_store_is_recognised_as_in_a_folder(store: fs.S3FileSyste
 
 
 @pytest.mark.long
-def test_an_analysis_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
+def test_store_analysis(store: fs.S3FileSystem, tmp_path: Path) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     put(store, recording, "analysed")
     for source, out in ((f"s3://{BUCKET}/analysed/", "there"), (str(recording), "here")):
@@ -58,7 +58,7 @@ def test_one_file_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_not_there_is_said(store: fs.S3FileSystem, tmp_path: Path) -> None:
+def test_missing_object_is_reported(store: fs.S3FileSystem, tmp_path: Path) -> None:
     places = [f"s3://{BUCKET}/nowhere/", "s3://no-such-bucket/x"]
     done = CliRunner().invoke(analyze, [*places, "--out", str(tmp_path / "out")])
     assert done.exit_code == 1
@@ -68,7 +68,7 @@ def test_what_is_not_there_is_said(store: fs.S3FileSystem, tmp_path: Path) -> No
     assert "nothing to analyse" in done.output
 
 
-def test_a_store_without_anything_of_use(store: fs.S3FileSystem) -> None:
+def test_store_without_usable_files(store: fs.S3FileSystem) -> None:
     with store.open_output_stream(f"{BUCKET}/pictures/cat.txt") as stream:
         stream.write(b"meow\n")
     sources, issues = find_sources([f"s3://{BUCKET}/pictures"])

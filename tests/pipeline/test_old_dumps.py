@@ -74,7 +74,7 @@ def test_generations_owners_and_commits(tmp_path: Path) -> None:
     assert group.commits["t", 1].gone_ms.tolist() == [4000]
 
 
-def test_an_empty_group(tmp_path: Path) -> None:
+def test_empty_group(tmp_path: Path) -> None:
     path = dump(tmp_path, (1000, "group_metadata::group=g", generation(7, "{}").replace('"range"', "null")))
     (record,) = group_of(path, tmp_path).records
     assert (record.record_type, record.generation, record.n_members) == (GROUP_METADATA, 7, 0)
@@ -100,7 +100,7 @@ def test_workers_of_connect(tmp_path: Path) -> None:
         ("????", "without the decoder"),
     ],
 )
-def test_what_is_not_understood_is_said(key: str, payload: str, tmp_path: Path) -> None:
+def test_unknown_lines_are_reported(key: str, payload: str, tmp_path: Path) -> None:
     path = dump(tmp_path, (1000, key, payload), (2000, "offset_commit::group=g,partition=t-1", "offset=1"))
     (chunk,) = read_dump(path)
     assert [issue.keys for issue in chunk.issues] == ["dump.txt:4"]

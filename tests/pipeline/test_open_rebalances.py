@@ -48,7 +48,7 @@ class Story:
         self.known = KnownGroup(START_MS - 60_000, EVERYBODY, "ada-id", True, commits)
 
 
-def test_the_only_member_of_before_is_waited_for() -> None:
+def test_sole_previous_member_is_named() -> None:
     story = Story(KnownGroup(members=frozenset({"ada-id"})))
     assert story.looks(10, PREPARING, ADA, BOB) == []
     assert story.looks(1, PREPARING, ADA, BOB) == ["rebalance_open: rebalance open 10 s, waiting for ada on /10.0.0.7"]
@@ -57,7 +57,7 @@ def test_the_only_member_of_before_is_waited_for() -> None:
     assert story.looks(60, None) == []
 
 
-def test_who_commits_on_has_not_joined_again() -> None:
+def test_committing_member_has_not_rejoined() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
     assert story.looks(11, PREPARING, ADA, BOB, EVE) == [
@@ -66,21 +66,21 @@ def test_who_commits_on_has_not_joined_again() -> None:
     ]
 
 
-def test_who_had_stopped_before_the_others_gave_up_is_most_likely_stuck() -> None:
+def test_stopped_member_is_probably_stuck() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(-8, 1), eve=(2, 1))
     (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
     assert "most likely waiting for bob on /10.0.0.8" in told
 
 
-def test_who_commits_seldom_is_not_blamed_for_its_silence() -> None:
+def test_rare_commits_blame_no_member() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(-40, 60), eve=(2, 1))
     (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
     assert "waiting for one or more of bob on /10.0.0.8" in told
 
 
-def test_nobody_is_blamed_in_a_cooperative_group() -> None:
+def test_cooperative_group_blames_no_member() -> None:
     """Its members commit on while they wait."""
     story = Story()
     story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
@@ -90,14 +90,14 @@ def test_nobody_is_blamed_in_a_cooperative_group() -> None:
     assert all(str(each) in told for each in (ADA, BOB, EVE))
 
 
-def test_an_event_log_knows_exactly() -> None:
+def test_event_log_gives_exact_members() -> None:
     story = Story(KnownGroup(members=EVERYBODY, waited_for=frozenset({"eve-id"})))
     assert story.looks(11, PREPARING, ADA, BOB, EVE) == [
         "rebalance_open: rebalance open 10 s, waiting for eve on /10.0.0.9"
     ]
 
 
-def test_more_is_said_when_more_is_known() -> None:
+def test_new_details_update_the_alert() -> None:
     story = Story()
     (vague,) = story.looks(11, PREPARING, ADA, BOB, EVE)
     assert "waiting for one or more of" in vague
@@ -107,7 +107,7 @@ def test_more_is_said_when_more_is_known() -> None:
     assert story.looks(30, PREPARING, ADA, BOB, EVE) == []
 
 
-def test_the_leader_is_waited_for_when_all_have_joined() -> None:
+def test_joined_group_waits_for_leader() -> None:
     story = Story(KnownGroup(members=EVERYBODY, leader="bob-id"))
     assert story.looks(4, PREPARING, ADA, BOB) == []
     assert story.looks(10, COMPLETING, ADA, BOB) == []
@@ -115,7 +115,7 @@ def test_the_leader_is_waited_for_when_all_have_joined() -> None:
     assert "most likely waiting for bob on /10.0.0.8: it leads the group" in told
 
 
-def test_short_rebalances_one_after_the_other_are_none_that_is_open() -> None:
+def test_consecutive_rebalances_are_not_open() -> None:
     story = Story()
     for _ in range(20):
         assert story.looks(4, PREPARING, ADA, BOB) == []
@@ -123,7 +123,7 @@ def test_short_rebalances_one_after_the_other_are_none_that_is_open() -> None:
         assert story.looks(1, None) == []
 
 
-def test_a_generation_between_two_looks_ends_what_was_open() -> None:
+def test_missed_generation_ends_open_rebalance() -> None:
     """It was over and began anew, and no look fell in between: the log shows it."""
     story = Story()
     assert story.looks(8, PREPARING, ADA, BOB, EVE) == []
@@ -133,14 +133,14 @@ def test_a_generation_between_two_looks_ends_what_was_open() -> None:
     assert told.startswith("rebalance_open: rebalance open 10 s")
 
 
-def test_a_new_group_that_waits_for_more_members_is_given_time() -> None:
+def test_initial_rebalance_delay_is_allowed() -> None:
     story = Story(KnownGroup())
     assert story.looks(30, PREPARING, ADA, BOB) == []
     (told,) = story.looks(3, PREPARING, ADA, BOB)
     assert "it is unknown which members it waits for" in told
 
 
-def test_a_broker_that_does_not_answer_ends_nothing() -> None:
+def test_unresponsive_broker_does_not_end_it() -> None:
     story = Story(KnownGroup(members=frozenset({"ada-id"})))
     assert len(story.looks(11, PREPARING, ADA, BOB)) == 1
     assert story.looks(20, None, silent=True) == []
@@ -148,7 +148,7 @@ def test_a_broker_that_does_not_answer_ends_nothing() -> None:
     assert len(story.looks(1, None)) == 1
 
 
-def test_after_ten_minutes_without_a_look_it_counts_from_now() -> None:
+def test_unobserved_time_does_not_count() -> None:
     story = Story(KnownGroup(members=frozenset({"ada-id"})))
     assert story.looks(8, PREPARING, ADA, BOB) == []
     story.now_ms += 600_000
@@ -156,7 +156,7 @@ def test_after_ten_minutes_without_a_look_it_counts_from_now() -> None:
     assert story.looks(1, PREPARING, ADA, BOB) == ["rebalance_open: rebalance open 10 s, waiting for ada on /10.0.0.7"]
 
 
-def test_a_broker_s_log_tells_the_start_exactly() -> None:
+def test_broker_log_gives_exact_start() -> None:
     story = Story(KnownGroup(members=frozenset({"ada-id"}), started_ms=START_MS - 1_700))
     (told,) = story.looks(11, PREPARING, ADA, BOB)
     assert told == "rebalance_open: rebalance open 11 s, waiting for ada on /10.0.0.7"
@@ -169,7 +169,7 @@ def consumer(name: str, epoch: int, owned: set[int], target: set[int]) -> SeenMe
     return SeenMember(f"{name}-id", name, "/10.0.0.7", None, epoch, parts(owned), parts(target))
 
 
-def test_who_does_not_give_up_partitions_is_named_with_them() -> None:
+def test_unrevoked_partitions_name_their_owner() -> None:
     story = Story()
     group = consumer("ada", 3, {0, 1, 2}, {0}), consumer("bob", 4, set(), {1, 2})
     assert story.looks(15, RECONCILING, *group, epoch=4) == []
@@ -179,14 +179,14 @@ def test_who_does_not_give_up_partitions_is_named_with_them() -> None:
     assert story.asked == 0
 
 
-def test_a_member_that_is_not_heard_of_is_named() -> None:
+def test_silent_member_is_named() -> None:
     story = Story()
     group = consumer("ada", 4, {0}, {0}), consumer("bob", 3, {1}, {1})
     (told,) = story.looks(16, RECONCILING, *group, epoch=4)
     assert told == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to receive the new epoch"
 
 
-def test_a_rolling_restart_in_which_each_takes_its_turn_is_no_alarm() -> None:
+def test_rolling_restart_is_no_open_rebalance() -> None:
     story = Story()
     for epoch in range(4, 20):
         late = epoch % 3
@@ -195,9 +195,7 @@ def test_a_rolling_restart_in_which_each_takes_its_turn_is_no_alarm() -> None:
 
 
 @pytest.mark.parametrize("name", ["classic-kafka-4.3", "kafka-4.3"])
-def test_no_incident_of_a_real_kafka_is_a_rebalance_that_stays_open(
-    incidents: Callable[[str], Recorded], name: str
-) -> None:
+def test_kafka_incidents_have_no_open_rebalance(incidents: Callable[[str], Recorded], name: str) -> None:
     """Waits are short there: the longest took 9 s."""
     groups = incidents(name).groups.values()
     assert {group.group_id: [each.text for each in told] for group in groups if (told := alerts_of(group))} == {}
@@ -209,7 +207,7 @@ def consumers(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
 
 
 @pytest.mark.parametrize(("group", "client"), [("held-back", "c-2"), ("never-given-up", "c-2")])
-def test_the_recorded_holder_is_named(consumers: dict[str, GroupInput], group: str, client: str) -> None:
+def test_recorded_holder_is_named(consumers: dict[str, GroupInput], group: str, client: str) -> None:
     told = alerts_of(consumers[group], held_up_ms=4_000)
     assert [each.kind for each in told] == ["rebalance_open", "rebalance_over"]
     assert f"waiting for {client} on /127.0.0.1 to revoke " in told[0].text
@@ -224,7 +222,7 @@ NAMED = {"one-slow-member": "c-2", "frozen-at-barrier": "c-1", "slow-beyond-poll
 
 
 @pytest.mark.parametrize("group", NAMED)
-def test_the_slow_are_named_and_nobody_else(recorded_groups: dict[str, GroupInput], group: str) -> None:
+def test_only_slow_members_are_named(recorded_groups: dict[str, GroupInput], group: str) -> None:
     """From the recording of three brokers. Where its log doesn't tell, nobody is named alone."""
     told = [each.text for each in alerts_of(recorded_groups[group], open_ms=4_000) if each.kind == "rebalance_open"]
     assert told
@@ -232,7 +230,7 @@ def test_the_slow_are_named_and_nobody_else(recorded_groups: dict[str, GroupInpu
     assert set(named) == ({NAMED[group]} if NAMED[group] else set())
 
 
-def test_no_quiet_group_of_three_brokers_is_told_of(recorded_groups: dict[str, GroupInput]) -> None:
+def test_quiet_groups_raise_no_alert(recorded_groups: dict[str, GroupInput]) -> None:
     stalled = {"one-slow-member", "frozen-at-barrier", "slow-but-cooperative"}
     told = {name: alerts_of(group) for name, group in recorded_groups.items() if name not in stalled}
     assert {name: alerts for name, alerts in told.items() if alerts} == {}

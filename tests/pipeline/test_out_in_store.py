@@ -69,7 +69,7 @@ def compare(source: Path, prefix: str, store: fs.S3FileSystem, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_the_same_tables_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path) -> None:
+def test_store_equals_folder_tables(store: fs.S3FileSystem, tmp_path: Path) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     sources, issues = find_sources([str(recording)])
     out = StoredPlace(f"s3://{BUCKET}/alike")
@@ -80,7 +80,7 @@ def test_the_same_tables_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path) 
 @pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.timeout(1000)
-def test_the_same_tables_by_spark(store: fs.S3FileSystem, tmp_path: Path) -> None:
+def test_spark_writes_same_tables(store: fs.S3FileSystem, tmp_path: Path) -> None:
     """Workers read and write the store themselves: nothing but it is shared, and Spark has no jar for it.
 
     In a Spark of its own, whose workers are started with the variables that name the store.
@@ -134,7 +134,7 @@ def shown_tables(out: StoredPlace) -> list[str]:
 
 
 @pytest.mark.long
-def test_readers_find_whole_tables_whatever_happens_to_the_next_run(store: fs.S3FileSystem, small: Path) -> None:
+def test_readers_see_only_complete_tables(store: fs.S3FileSystem, small: Path) -> None:
     sources, issues = find_sources([str(small)])
     out = StoredPlace(f"s3://{BUCKET}/whole")
     analyse(LocalEngine(), sources, issues, out, lambda _: None)
@@ -166,7 +166,7 @@ def runs_in(out: StoredPlace) -> set[str]:
     return {place.name for place in (out / "tables").iterdir() if place.name.startswith("run-")}
 
 
-def test_runs_of_others_are_left_alone_for_a_day(store: fs.S3FileSystem) -> None:
+def test_foreign_runs_are_kept_one_day(store: fs.S3FileSystem) -> None:
     out = StoredPlace(f"s3://{BUCKET}/others")
     died = StoredRun.begin(out, NOW_S - LEFT_ALONE_S - 60)
     at_work = StoredRun.begin(out, NOW_S - 60)
@@ -179,9 +179,7 @@ def test_runs_of_others_are_left_alone_for_a_day(store: fs.S3FileSystem) -> None
 
 
 @pytest.mark.long
-def test_a_store_in_which_nothing_may_be_removed(
-    store: fs.S3FileSystem, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_without_delete_right(store: fs.S3FileSystem, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(self: StoredRun, now_s: float) -> None:
         raise OSError("AWS Error ACCESS_DENIED during DeleteObject operation: No")
 
@@ -198,7 +196,7 @@ def test_a_store_in_which_nothing_may_be_removed(
         (503, "SlowDown", "the store with bucket incidents throttles requests or fails, after several attempts", 2),
     ],
 )
-def test_a_store_that_refuses_or_throttles(
+def test_store_refuses_or_throttles(
     small: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, said: str, most: int
 ) -> None:
     """It is asked before anything is read, and not for ever."""
@@ -230,7 +228,7 @@ def test_sources_in_a_store_that_refuses(tmp_path: Path, monkeypatch: pytest.Mon
         ("AWS Error INVALID_ACCESS_KEY_ID during GetObject operation: no", "refuses"),
     ],
 )
-def test_what_a_store_answers_in_words(text: str, said: str) -> None:
+def test_store_error_messages(text: str, said: str) -> None:
     assert said in str(store_error(f"OSError: When doing something: {text}"))
 
 
@@ -246,7 +244,7 @@ def test_other_errors_are_not_a_stores() -> None:
         (("--out", "s3://bucket/x", "--follow"), "--follow requires a folder"),
     ],
 )
-def test_addresses_that_nothing_can_be_written_to(
+def test_unwritable_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

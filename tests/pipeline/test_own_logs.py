@@ -28,7 +28,7 @@ def logs(world: LoggedWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_row_is_read_as_it_was_meant(world: LoggedWorld, logs: Path) -> None:
+def test_own_log_rows_are_decoded(world: LoggedWorld, logs: Path) -> None:
     (path,) = (logs / "events").iterdir()
     rows = [row for row in read_event_log(path) if isinstance(row, GroupEvent)]
     assert len(rows) == len(world.events)
@@ -62,7 +62,7 @@ def test_findings(logs: Path, tmp_path: Path) -> None:
     assert found["R22"]["clients"] == ["bob"]
 
 
-def test_a_slow_member_that_leaves_without_a_word(tmp_path: Path) -> None:
+def test_slow_member_leaves_silently(tmp_path: Path) -> None:
     slow_member_that_leaves().save(tmp_path / "logs")
     found = {row["rule_id"]: row for row in analyse_group(group_from(tmp_path, tmp_path / "logs"))["diagnoses"]}
     assert found["R01"]["clients"] == ["bob"]
@@ -70,7 +70,7 @@ def test_a_slow_member_that_leaves_without_a_word(tmp_path: Path) -> None:
     assert "left at its poll timeout" in found["R01"]["text"]
 
 
-def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path: Path) -> None:
+def test_event_log_alone_names_culprit(logs: Path, tmp_path: Path) -> None:
     found = {row["rule_id"]: row for row in analyse_group(group_from(tmp_path, logs / "events"))["diagnoses"]}
     assert "bob" in found["R01"]["clients"]
 

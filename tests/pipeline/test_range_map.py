@@ -7,7 +7,7 @@ import random
 from kohort.pipeline.history.range_map import OffsetRange, RangeMap
 
 
-def test_what_is_taken_cuts_what_it_overlaps() -> None:
+def test_assignment_cuts_overlapping_ranges() -> None:
     ranges: RangeMap[str] = RangeMap()
     ranges.put(0, 9, "a")
     ranges.put(20, 29, "b")
@@ -17,7 +17,7 @@ def test_what_is_taken_cuts_what_it_overlaps() -> None:
     assert [(each.first, each.last, each.records) for each in ranges] == [(0, 1, 2), (3, 4, 2), (25, 29, 5)]
 
 
-def test_pieces_tell_what_nobody_has_said_anything_of() -> None:
+def test_lookup_outside_known_ranges() -> None:
     ranges: RangeMap[str] = RangeMap()
     ranges.put(3, 4, "a")
     ranges.put(7, 9, "b")
@@ -27,7 +27,7 @@ def test_pieces_tell_what_nobody_has_said_anything_of() -> None:
     assert list(ranges.pieces(100, 101)) == [OffsetRange(100, 101, None)]
 
 
-def test_they_are_what_a_dictionary_is() -> None:
+def test_equals_a_dictionary() -> None:
     for seed in range(200):
         chance, ranges, offsets = random.Random(seed), RangeMap[int](), dict[int, int]()
         for step in range(60):

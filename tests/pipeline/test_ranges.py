@@ -29,24 +29,24 @@ def range_(first: int, last: int, intact: int | None = None, **more: Any) -> Log
     return replace(usual, **more)
 
 
-def test_ranges_that_follow_each_other_are_one() -> None:
+def test_adjacent_ranges_are_merged() -> None:
     (whole,) = joined([range_(11, 20), range_(0, 10), range_(22, 30)])  # 21 was a transaction's marker
     assert (whole.first_offset, whole.last_offset, whole.intact_from, whole.records) == (0, 30, 0, 30)
 
 
-def test_a_hole_in_or_before_a_later_range_counts() -> None:
+def test_gaps_around_later_ranges_count() -> None:
     assert joined([range_(0, 10, intact=5), range_(11, 20)])[0].intact_from == 5
     assert joined([range_(0, 10), range_(15, 20, hole_before=True)])[0].intact_from == 15
     assert joined([range_(0, 10), range_(11, 20, intact=17)])[0].intact_from == 17
 
 
-def test_other_readings_of_the_same_stay_apart() -> None:
+def test_different_readings_stay_separate() -> None:
     assert len(joined([range_(0, 20), range_(5, 30)])) == 2
     assert len(joined([range_(0, 20), range_(21, 30, rank=1)])) == 2
     assert len(joined([range_(0, 20), range_(21, 30, partition=1)])) == 2
 
 
-def test_a_coordinator_that_moved_between_two_ranges_is_seen() -> None:
+def test_move_between_ranges_is_detected() -> None:
     epochs = [range_(0, 9, first_epoch=1, last_epoch=2), range_(10, 19, first_epoch=3, last_epoch=3)]
     assert moves_between(epochs) == {(10, 3)}
     assert moves_between([range_(0, 9, last_epoch=3), range_(10, 19, first_epoch=3)]) == set()
@@ -67,7 +67,7 @@ def _keys(folder: Path) -> list[int]:
     return sorted(int(key) for key in rows["keys"].to_pylist())
 
 
-def test_many_batches_become_one_and_no_row_is_lost_or_doubled(tmp_path: Path) -> None:
+def test_merged_batches_keep_every_row(tmp_path: Path) -> None:
     for number in range(FEWEST + 5):
         _batch(tmp_path, number)
     assert roll(tmp_path, FEWEST + 2) == FEWEST + 3
@@ -89,7 +89,7 @@ def test_few_batches_are_left_alone(tmp_path: Path) -> None:
     assert len(list((tmp_path / "dq_issues").iterdir())) == 3
 
 
-def test_a_roll_that_was_interrupted_is_ended(tmp_path: Path) -> None:
+def test_interrupted_roll_is_completed(tmp_path: Path) -> None:
     for number in range(FEWEST):
         _batch(tmp_path, number)
     roll(tmp_path, FEWEST - 1)

@@ -24,7 +24,7 @@ def analyses(recorded_groups: dict[str, GroupInput]) -> dict[str, GroupAnalysis]
 
 
 @pytest.mark.parametrize(("group", "expected"), [(g, e) for g, all_of in EXPECTED.items() for e in all_of], ids=str)
-def test_finds_what_happened(analyses: dict[str, GroupAnalysis], group: str, expected: Expected) -> None:
+def test_recording_findings(analyses: dict[str, GroupAnalysis], group: str, expected: Expected) -> None:
     rule, client, evidence = expected
     found = [finding for finding in diagnose(analyses[group]) if finding.rule == rule]
     assert found, f"{rule} is silent about {group}"
@@ -59,7 +59,7 @@ def test_share_groups_have_no_owners(analyses: dict[str, GroupAnalysis]) -> None
     assert analyses["share-workers"].rebalances == []
 
 
-def test_what_always_holds(analyses: dict[str, GroupAnalysis]) -> None:
+def test_recording_invariants(analyses: dict[str, GroupAnalysis]) -> None:
     """Invariants on any input (design, section 13)."""
     for analysis in analyses.values():
         for r in analysis.rebalances:
@@ -73,7 +73,7 @@ def test_what_always_holds(analyses: dict[str, GroupAnalysis]) -> None:
         assert len(storms) == len({r.number for r in storms})
 
 
-def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: dict[str, GroupInput]) -> None:
+def test_slow_member_without_text_log(recorded_groups: dict[str, GroupInput]) -> None:
     """From the offsets topic alone: the start is a bound, the wait an estimate from commits, and it is called likely."""
     for name in ("one-slow-member", "slow-but-cooperative"):
         group = copy.copy(recorded_groups[name])
@@ -84,17 +84,17 @@ def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: di
         assert finding.evidence["longest_wait_ms"] == pytest.approx(12_700, abs=1500)
 
 
-def test_a_death_is_not_dated_by_its_discovery(analyses: dict[str, GroupAnalysis]) -> None:
+def test_death_precedes_its_discovery(analyses: dict[str, GroupAnalysis]) -> None:
     (finding,) = [f for f in diagnose(analyses["crash-loop"]) if f.rule == "R05"]
     assert "detected about 10.1 s after it had joined (its session timeout of 6.0 s included)" in finding.text
 
 
-def test_mixed_settings_names_what_differs_and_nothing_else(analyses: dict[str, GroupAnalysis]) -> None:
+def test_mixed_settings_lists_only_differences(analyses: dict[str, GroupAnalysis]) -> None:
     (finding,) = [f for f in diagnose(analyses["shared-group-id"]) if f.rule == "R28"]
     assert finding.text.startswith("members differ: max.poll.interval.ms is 6.0 s, 15.0 s; the join barrier waits for")
 
 
-def test_no_share_of_time_is_claimed_where_no_start_is_known(recorded_groups: dict[str, GroupInput]) -> None:
+def test_unknown_start_gives_no_time_share(recorded_groups: dict[str, GroupInput]) -> None:
     found = diagnose(analyse(_log_alone(recorded_groups["crash-loop"])))
     assert [f.text for f in found if f.rule == "R26" and "%" in f.text] == []
     assert {f.evidence["share_is"] for f in found if f.rule == "R26"} == {"at least"}
@@ -107,7 +107,7 @@ def _log_alone(group: GroupInput) -> GroupInput:
     return alone
 
 
-def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
+def test_log_alone_blames_nobody_else(
     recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis]
 ) -> None:
     def blamed(analysis: GroupAnalysis) -> set[tuple[str, str, str]]:
@@ -122,14 +122,12 @@ def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
     ("name", "rule", "client"),
     [("crash-loop", "R05", "c-3"), ("frozen-at-barrier", "R01", "c-1"), ("slow-beyond-poll", "R01", "c-3")],
 )
-def test_the_log_alone_shows_who_ended_a_wait_and_how(
-    recorded_groups: dict[str, GroupInput], name: str, rule: str, client: str
-) -> None:
+def test_log_alone_shows_end_of_wait(recorded_groups: dict[str, GroupInput], name: str, rule: str, client: str) -> None:
     found = [f for f in diagnose(analyse(_log_alone(recorded_groups[name]))) if f.rule == rule]
     assert [(f.clients, f.confidence) for f in found] == [([client], "likely")]
 
 
-def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dict[str, GroupInput]) -> None:
+def test_text_log_gives_times_and_causes(recorded_groups: dict[str, GroupInput]) -> None:
     group = recorded_groups["frozen-at-barrier"]
     alone = GroupInput(group.group_id, events=group.events, until_ms=group.until_ms)
     waits = [r.prepare_ms for r in analyse(alone).rebalances if r.reached_barrier]
@@ -138,7 +136,7 @@ def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dic
 
 
 @pytest.mark.parametrize("ahead_ms", [2 * 3_600_000, -(5 * 60 + 30) * 60_000])
-def test_a_text_log_in_local_time_is_moved_and_the_move_is_said(
+def test_local_time_log_is_shifted(
     recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis], ahead_ms: int
 ) -> None:
     for name in ("crash-loop", "rolling-dynamic", "kip848-slow-revoker"):
@@ -154,7 +152,7 @@ def test_a_text_log_in_local_time_is_moved_and_the_move_is_said(
 
 
 @pytest.mark.parametrize("ahead_ms", [120_437, -90_012])
-def test_a_brokers_clock_is_put_right_to_the_millisecond(
+def test_broker_clock_is_corrected(
     recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis], ahead_ms: int
 ) -> None:
     """Else a line of one clock and a record of another would make a rebalance of two minutes."""
@@ -174,12 +172,12 @@ def test_a_brokers_clock_is_put_right_to_the_millisecond(
         assert said
 
 
-def test_a_text_log_in_utc_stays_where_it_is(recorded_groups: dict[str, GroupInput]) -> None:
+def test_utc_text_log_is_not_shifted(recorded_groups: dict[str, GroupInput]) -> None:
     assert not any(group.ahead_ms for group in recorded_groups.values())
     assert {group.conflicts for group in recorded_groups.values()} == {0}, "several sources tell of the same records"
 
 
-def test_logs_of_two_clusters_are_not_mixed_in_silence() -> None:
+def test_mixed_cluster_logs_are_reported() -> None:
     def read_from(*found: tuple[int, int]) -> GroupInput:
         records = [
             GroupRecord(

@@ -106,7 +106,7 @@ def segments(request: pytest.FixtureRequest) -> Path:
     return folder / "segments" if request.param == "recording" else folder
 
 
-def test_gold_says_what_a_plain_reading_says(segments: Path, tmp_path: Path) -> None:
+def test_gold_equals_plain_replay(segments: Path, tmp_path: Path) -> None:
     partitions = sorted({path.parent for path in segments.rglob("*.log")})
     plain = replay(partitions)
     sources, _ = find_sources([str(path) for path in partitions])

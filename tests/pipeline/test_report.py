@@ -58,7 +58,7 @@ class _Wellformed(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+def test_report_of_recording(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
     gold = write_gold(
         [recorded_groups[name] for name in ("one-slow-member", "kip848-slow-revoker", "healthy-store")], tmp_path
     )
@@ -106,7 +106,7 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in text
 
 
-def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+def test_every_figure_shows_its_certainty(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
     gold = write_gold([recorded_groups["one-slow-member"]], tmp_path)
     text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
     evidence = "".join(re.findall(r'<dl class="(?:evidence|figures)">.*?</dl>', text, re.DOTALL))
@@ -117,7 +117,7 @@ def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, Gr
 
 
 @pytest.mark.long
-def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_restless_groups_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many groups with many generations, members and partitions: what has no room is said, not shown."""
     monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1)
     monkeypatch.setattr(html, "MOST_PAGES_CHARS", 1_200_000)
@@ -134,7 +134,7 @@ def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.long
-def test_five_thousand_groups_are_less_than_three_megabytes(tmp_path: Path) -> None:
+def test_large_report_size_is_limited(tmp_path: Path) -> None:
     """All of them in trouble, each with ten rebalances."""
     write_copies(restless("g", 10), [f"group-{n:04}" for n in range(5_000)], tmp_path)
     found = findings(tmp_path)
@@ -148,11 +148,11 @@ NAMES = {"orders": "<bdi>orders</bdi>", "заказы-1": "<bdi>заказы-1</
 
 
 @pytest.mark.parametrize("group", NAMES)
-def test_names_stand_apart_from_what_is_around_them(group: str) -> None:
+def test_names_are_set_off(group: str) -> None:
     assert name(group) == NAMES[group]
 
 
-def test_long_names_are_cut_and_whole_in_a_tooltip() -> None:
+def test_long_names_have_tooltips() -> None:
     long = "orders-" + 60 * "x" + "-y2k4q"
     shown = name(long)
     assert f'title="{long}"' in shown
@@ -171,14 +171,14 @@ def card_of(**differs: Any) -> str:
     return card("g0", 0, finding(evidence={}, **differs), {}, set())
 
 
-def test_a_client_id_is_spelled_as_it_is() -> None:
+def test_client_id_spelling_is_kept() -> None:
     assert "<p><bdi>rdkafka@10.0.0.7</bdi> died.</p>" in card_of(
         text="rdkafka@10.0.0.7 died", clients=["rdkafka@10.0.0.7"]
     )
     assert "<p>The group waited.</p>" in card_of(text="the group waited")
 
 
-def test_all_who_were_waited_for_are_named() -> None:
+def test_every_awaited_member_is_named() -> None:
     found = [
         finding(clients=["p-1"], evidence={"stops": 3, "without_progress_ms": 0, "eager": True}),
         finding(clients=["p-3"], evidence={"stops": 1, "without_progress_ms": 0, "eager": True}),
@@ -188,7 +188,7 @@ def test_all_who_were_waited_for_are_named() -> None:
     )
 
 
-def test_the_short_part_says_when_whether_it_goes_on_and_what_to_do_first() -> None:
+def test_summary_names_end_and_first_step() -> None:
     grave, mild = finding(advice="Look at c-1. Then rest."), finding(severity="warning", end_ms=900_000)
     assert (
         when([grave, mild], 660_000)
@@ -200,12 +200,12 @@ def test_the_short_part_says_when_whether_it_goes_on_and_what_to_do_first() -> N
     assert (when([], 0), first_thing([])) == ("", "")
 
 
-def test_bounds_that_tell_nothing_are_left_out() -> None:
+def test_useless_bounds_are_omitted() -> None:
     assert down(None, 1.2, 499.4) == ("", "")
     assert down(None, 40.0, 90.0) == ("40.0 to 90.0", "between")
 
 
-def test_two_dozen_members_have_colours_of_their_own() -> None:
+def test_many_members_have_distinct_colours() -> None:
     colours = Colours()
     assert len({colours.of(str(n)) for n in range(24)}) == 24
     assert len(set(re.findall(r"\.c\d+\{fill:[^;]+", CSS))) == 24

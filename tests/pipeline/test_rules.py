@@ -213,21 +213,21 @@ def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
         assert finding.start_ms <= finding.end_ms
 
 
-def test_a_lacking_right_is_told_with_the_command_that_gives_it() -> None:
+def test_missing_right_shows_its_command() -> None:
     (finding,) = diagnose(analyse(without_a_right().group_input()))
     assert (finding.severity, finding.confidence) == ("critical", "certain")
     assert finding.text == "c-9 (User:c) was denied 42 times, for lack of Read on group g, and can't be a member"
     assert "kafka-acls --add --allow-principal User:c --operation Read --group 'g'." in finding.advice
 
 
-def test_the_slow_member_is_named_with_its_numbers() -> None:
+def test_slow_member_has_its_numbers() -> None:
     (finding,) = diagnose(analyse(one_slow_member().group_input()))
     assert finding.clients == ["c-2"]
     assert finding.evidence["longest_wait_ms"] == 40_000
     assert finding.evidence["without_progress_ms"] == pytest.approx(39_500, abs=1000)
 
 
-def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() -> None:
+def test_repeated_migration_is_a_problem() -> None:
     (once,) = diagnose(analyse(migrated().group_input()))
     assert (once.severity, once.evidence["conversions"]) == ("info", 1)
     analysis = analyse(migrated_back_and_forth().group_input())
@@ -241,12 +241,12 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
     assert (back.kind, back.joined, back.left, back.lost) == ("conversion", [], [], 0)
 
 
-def test_every_rule_has_a_number_of_its_own() -> None:
+def test_rule_numbers_are_unique() -> None:
     """R35 and R36 look at all groups together."""
     assert list(ALL) == [f"R{n:02}" for n in range(1, 57) if n not in (35, 36)]
 
 
-def test_who_is_thrown_out_by_a_barrier_without_time_did_not_die() -> None:
+def test_fenced_member_did_not_die() -> None:
     (finding,) = [each for each in diagnose(analyse(no_time_to_join().group_input())) if each.rule == "R42"]
     assert (finding.severity, finding.confidence) == ("critical", "certain")
     assert finding.text.startswith(
@@ -293,19 +293,19 @@ def five_hosts_with_one_client_id() -> Story:
     return story.rebalance(2, 310, 311, left, "session_expired", list(hosts)[1])
 
 
-def test_who_shares_a_client_id_is_called_by_its_host() -> None:
+def test_shared_client_id_uses_host() -> None:
     (finding,) = diagnose(analyse(five_hosts_with_one_client_id().group_input()))
     assert finding.rule == "R03"
     assert finding.clients == [f"rdkafka@10.0.0.{n}" for n in (2, 3, 4, 5)]
 
 
-def test_who_shares_a_host_too_is_called_by_a_piece_of_its_member_id() -> None:
+def test_shared_host_uses_member_id() -> None:
     members: dict[str, Any] = {f"rdkafka-{n}bcdef01-77": {"client": "rdkafka"} for n in (1, 2)}
     analysis = analyse(Story().generation(1, 0.5, members).group_input())
     assert [session.member.name for session in analysis.sessions] == ["rdkafka-1bcdef01", "rdkafka-2bcdef01"]
 
 
-def test_a_restart_beside_its_own_dead_member_is_one_client() -> None:
+def test_restarted_client_replaces_dead_member() -> None:
     story = Story().generation(1, 0.5, {A: {"session": 10_000}, B: {}})
     story.rebalance(2, 100, 100.5, {A: {"session": 10_000}, "c-1/new": {}, B: {}}, "join_new", "c-1/new")
     story.rebalance(3, 108, 108.5, {"c-1/new": {}, B: {}}, "session_expired", A)
@@ -313,7 +313,7 @@ def test_a_restart_beside_its_own_dead_member_is_one_client() -> None:
     assert names == {A: "c-1", "c-1/new": "c-1", B: "c-2"}
 
 
-def test_two_processes_with_one_client_id_side_by_side_are_two() -> None:
+def test_concurrent_processes_share_client_id() -> None:
     story = Story().generation(1, 0.5, {A: {"session": 10_000}, B: {}})
     story.rebalance(2, 100, 100.5, {A: {"session": 10_000}, "c-1/new": {}, B: {}}, "join_new", "c-1/new")
     story.rebalance(3, 130, 130.5, {"c-1/new": {}, B: {}}, "leave_explicit", A)
@@ -330,9 +330,7 @@ def test_two_processes_with_one_client_id_side_by_side_are_two() -> None:
         (9, 10, ("session_expired", "possible")),
     ],
 )
-def test_a_member_that_stood_still_is_missed_by_the_timeout_that_was_over(
-    session_s: int, poll_s: int, ends: tuple[str, str]
-) -> None:
+def test_paused_member_exceeds_its_timeout(session_s: int, poll_s: int, ends: tuple[str, str]) -> None:
     """From the offsets topic alone: one of three commits nothing from 300 s on, and is gone 10 s later."""
     settings: dict[str, Any] = {"session": 1000 * session_s, "poll": 1000 * poll_s}
     story = Story().generation(1, 0.5, {A: settings, B: settings, C: settings}).silence([2, 5], 300, 311)
@@ -355,7 +353,7 @@ def poll_timeouts() -> Story:
     return story
 
 
-def test_the_settings_say_what_the_finding_says() -> None:
+def test_settings_match_their_finding() -> None:
     analysis = analyse(poll_timeouts().group_input())
     findings = diagnose(analysis)
     assert "R02" in {finding.rule for finding in findings}
@@ -364,12 +362,12 @@ def test_the_settings_say_what_the_finding_says() -> None:
     assert int(row.proposed or 0) >= 2 * int(row.current)
 
 
-def test_a_setting_that_fits_is_no_row() -> None:
+def test_fitting_setting_has_no_row() -> None:
     analysis = analyse(healthy().group_input())
     assert [row for row in proposals(analysis, diagnose(analysis)) if row.proposed is None] == []
 
 
-def test_restarts_whose_rebalances_merged_are_told_as_such() -> None:
+def test_merged_restarts_are_reported_together() -> None:
     (finding,) = [each for each in diagnose(analyse(merged_restart().group_input())) if each.rule == "R04"]
     assert finding.severity == "info"
     assert "3 restarts caused 2 rebalances; clients that restarted together caused one" in finding.text

@@ -83,7 +83,7 @@ def test_every_drawing_shows_something(page: Opened) -> None:
         assert shapes > 0, name
 
 
-def test_everything_is_there_and_links_lead_somewhere(page: Opened) -> None:
+def test_page_is_complete_with_valid_links(page: Opened) -> None:
     headings, dead, unreachable = page.ask(
         OPEN_ALL
         + """
@@ -100,7 +100,7 @@ def test_everything_is_there_and_links_lead_somewhere(page: Opened) -> None:
     assert unreachable == 0
 
 
-def test_a_link_opens_what_it_leads_to(page: Opened) -> None:
+def test_link_opens_its_target(page: Opened) -> None:
     """From the headline to a group's page, and from a finding to the rebalance it rests on."""
     opened = page.ask(
         """
@@ -119,7 +119,7 @@ def test_a_link_opens_what_it_leads_to(page: Opened) -> None:
     assert opened == [True, [True, True]]
 
 
-def test_what_scrolls_can_be_reached_by_keyboard(page: Opened) -> None:
+def test_scrollable_areas_accept_keyboard_focus(page: Opened) -> None:
     scrolling = page.ask(
         OPEN_ALL
         + """return [...document.querySelectorAll('.chart, .scroll')]
@@ -130,7 +130,7 @@ def test_what_scrolls_can_be_reached_by_keyboard(page: Opened) -> None:
     assert set(scrolling) == {0}
 
 
-def test_text_in_drawings_is_legible_on_a_phone(page: Opened) -> None:
+def test_drawing_text_is_legible_on_phones(page: Opened) -> None:
     """A drawing is as wide as its writing needs, and scrolls."""
     heights = page.ask(
         OPEN_ALL + "return [...document.querySelectorAll('svg text.label')].map(e => e.getBoundingClientRect().height)",
@@ -139,7 +139,7 @@ def test_text_in_drawings_is_legible_on_a_phone(page: Opened) -> None:
     assert min(heights) > 9
 
 
-def test_it_is_light_or_dark_as_the_reader_likes_it(page: Opened) -> None:
+def test_colour_scheme_follows_reader(page: Opened) -> None:
     colours = {
         dark: page.ask("return getComputedStyle(document.body).backgroundColor", SCREEN, dark=dark)
         for dark in (False, True)
@@ -149,6 +149,6 @@ def test_it_is_light_or_dark_as_the_reader_likes_it(page: Opened) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_picture_of_it_is_not_empty(page: Opened, tmp_path: Path, dark: bool) -> None:
+def test_screenshot_is_not_empty(page: Opened, tmp_path: Path, dark: bool) -> None:
     page.picture(tmp_path / "report.png", SCREEN, 1_600, dark=dark)
     assert (tmp_path / "report.png").stat().st_size > 40_000, "an empty page takes 7 kB"

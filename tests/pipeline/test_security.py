@@ -24,7 +24,7 @@ def reached(port: int, security: Security = OPEN) -> str:
         cluster.close()
 
 
-def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+def test_properties_file_parses_like_java(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(
         "# a comment\r\n! another\n\n  security.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nclient.id me and you\n"
@@ -37,7 +37,7 @@ def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
     assert (read.username, read.password) == ("ana", "ü\\y\u0085z")
 
 
-def test_a_properties_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+def test_unreadable_properties_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.mechanism=\\u12x")
     with pytest.raises(SecurityError, match=r"\\u12x is not a character"):
@@ -65,7 +65,7 @@ def test_librdkafkas_words_mean_the_same(tmp_path: Path) -> None:
     assert from_settings(dict(read.settings)) == read, "it travels in the words that Java's clients understand"
 
 
-def test_what_is_not_understood_is_said_at_once() -> None:
+def test_unknown_setting_fails_at_once() -> None:
     with pytest.raises(SecurityError, match=r"sasl\.usernam isn't .*sasl\.username.*; sasl\.oauthbearer\.config isn't"):
         from_settings({"sasl.usernam": "x", "sasl.oauthbearer.config": "y", "linger.ms": "5"})
 
@@ -87,20 +87,20 @@ def test_what_is_not_understood_is_said_at_once() -> None:
         ({"security.protocol": "${file:/x:y}"}, "write the value itself"),
     ],
 )
-def test_what_cannot_be_followed_says_what_to_write(settings: dict[str, str], words: str) -> None:
+def test_unsupported_setting_suggests_another(settings: dict[str, str], words: str) -> None:
     with pytest.raises(SecurityError) as told:
         from_settings(settings)
     assert words in str(told.value)
 
 
-def test_a_java_keystore_is_no_pem(tmp_path: Path) -> None:
+def test_java_keystore_is_rejected(tmp_path: Path) -> None:
     store = tmp_path / "trust.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
     with pytest.raises(SecurityError, match=r"isn't PEM.*keytool"):
         from_settings({"security.protocol": "SSL", "ssl.truststore.location": str(store)})
 
 
-def test_other_settings_of_a_client_are_passed_over(tmp_path: Path) -> None:
+def test_unrelated_client_settings_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("client.id=x\nbootstrap.servers=b:9092\nrequest.timeout.ms=10\n")
     assert from_file(file) == OPEN
@@ -113,7 +113,7 @@ def test_secrets_are_not_shown() -> None:
     assert from_settings({name[6:]: value for name, value in security.options.items()}) == security
 
 
-def test_the_example_of_rfc_7677() -> None:
+def test_rfc_7677_example() -> None:
     """The one exchange of SCRAM-SHA-256 whose every byte is printed somewhere."""
     steps = sasl._scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
     assert next(steps) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
@@ -134,7 +134,7 @@ def test_the_example_of_rfc_7677() -> None:
         ("", "can't be read"),
     ],
 )
-def test_a_challenge_that_is_not_taken(challenge: str, words: str) -> None:
+def test_rejected_challenge(challenge: str, words: str) -> None:
     steps = sasl._scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "user", "pencil"), "mine")
     next(steps)
     with pytest.raises(sasl.LoginError, match=words):
@@ -153,7 +153,7 @@ def test_logging_in(mechanism: str) -> None:
             reached(port)
 
 
-def test_a_mechanism_that_the_broker_does_not_take() -> None:
+def test_mechanism_not_enabled_by_broker() -> None:
     with (
         LockedBroker("PLAIN").listening() as port,
         pytest.raises(WireError, match=r"doesn't take sasl\.mechanism=SCRAM-SHA-512; it offers PLAIN"),
@@ -161,7 +161,7 @@ def test_a_mechanism_that_the_broker_does_not_take() -> None:
         reached(port, login("SCRAM-SHA-512"))
 
 
-def test_a_broker_that_does_not_know_the_password_is_not_believed() -> None:
+def test_broker_without_password_is_rejected() -> None:
     with (
         LockedBroker("SCRAM-SHA-256", honest=False).listening() as port,
         pytest.raises(WireError, match="it may be an impostor"),
@@ -169,7 +169,7 @@ def test_a_broker_that_does_not_know_the_password_is_not_believed() -> None:
         reached(port, login("SCRAM-SHA-256"))
 
 
-def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_session_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With connections.max.reauth.ms a broker hangs up on whoever stays longer."""
     broker = LockedBroker("PLAIN", lasts_ms=10_000)
     with broker.listening() as port:
@@ -205,7 +205,7 @@ def test_tls(authority: Path) -> None:
         reached(port, from_settings({"security.protocol": "SSL", **trusting}))
 
 
-def test_a_key_of_ones_own(authority: Path) -> None:
+def test_custom_client_key(authority: Path) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
     context.load_cert_chain(authority, authority.with_suffix(".key"))
     context.verify_mode = ssl.CERT_REQUIRED
@@ -221,7 +221,7 @@ def test_a_key_of_ones_own(authority: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_the_command_says_what_is_wrong_before_it_starts_spark(given: bool, tmp_path: Path) -> None:
+def test_command_validates_settings_before_spark(given: bool, tmp_path: Path) -> None:
     """The file is an argument's, or the environment's as with all other commands."""
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\n")
@@ -234,7 +234,7 @@ def test_the_command_says_what_is_wrong_before_it_starts_spark(given: bool, tmp_
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_file_of_the_environment_is_not_missed_where_there_is_no_address(given: bool, tmp_path: Path) -> None:
+def test_environment_file_needs_address(given: bool, tmp_path: Path) -> None:
     """One that was typed for nothing is."""
     config, log = tmp_path / "client.properties", tmp_path / "server.log"
     config.write_text("")

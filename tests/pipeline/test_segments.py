@@ -52,9 +52,7 @@ BATCHES = st.lists(
 
 
 @given(BATCHES, st.integers(1, 10))
-def test_reads_what_the_broker_writes(
-    batches: list[list[tuple[bytes | None, bytes | None, int]]], at_once: int
-) -> None:
+def test_reads_broker_segments(batches: list[list[tuple[bytes | None, bytes | None, int]]], at_once: int) -> None:
     data, offset = b"", 40
     for batch in batches:
         data += build_batch([record(k, v, NOW + dt) for k, v, dt in batch], base_offset=offset)
@@ -70,7 +68,7 @@ def test_reads_what_the_broker_writes(
     assert found == expected
 
 
-def test_batches_of_one_length_are_told_apart() -> None:
+def test_equal_length_batches_are_distinguished() -> None:
     """Most are laid out like the first of their length; some have other keys, times, headers, or a null there."""
     odd = {
         3: [record(b"key-x", b"value"), record(b"ke", b"value---")],
@@ -95,7 +93,7 @@ def test_batches_of_one_length_are_told_apart() -> None:
     assert damage(data) == []
 
 
-def test_a_record_that_cannot_be_read_is_named_among_many_like_it() -> None:
+def test_unreadable_record_is_named() -> None:
     batches = [
         bytearray(build_batch([record(b"key", b"value"), record(b"key", b"value")], base_offset=2 * n))
         for n in range(100)
@@ -120,13 +118,13 @@ def test_damage_is_named_and_never_raised(
         rows(whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :])
 
 
-def test_a_torn_tail_is_noted() -> None:
+def test_torn_tail_is_reported() -> None:
     data = build_batch([record(b"k", b"v")]) + build_batch([record(b"k2", b"v2")], base_offset=1)
     assert rows(data[:-3]) == [(0, NOW, b"k", b"v")]
     assert damage(data[:-3]) == ["torn batch: 3 bytes are missing at the end of the file"]
 
 
-def test_a_length_that_cannot_be_ends_the_file_and_says_how_much_is_lost() -> None:
+def test_invalid_length_reports_lost_bytes() -> None:
     first, second = build_batch([record(b"k", b"v")]), build_batch([record(b"k2", b"v2")], base_offset=1)
     for length in (2**31 - 5, -7):
         wrong = second[:8] + length.to_bytes(4, "big", signed=True) + second[12:]
@@ -136,14 +134,14 @@ def test_a_length_that_cannot_be_ends_the_file_and_says_how_much_is_lost() -> No
         assert f"last {len(second)} bytes" in told
 
 
-def test_a_flipped_byte_costs_one_batch() -> None:
+def test_flipped_byte_skips_one_batch() -> None:
     first, second = build_batch([record(b"k", b"v")]), build_batch([record(b"k2", b"v2")], base_offset=1)
     broken = first[:-2] + bytes([first[-2] ^ 1]) + first[-1:]
     assert rows(broken + second) == [(1, NOW, b"k2", b"v2")]
     assert damage(broken + second) == ["checksum does not match: batch left out"]
 
 
-def test_a_preallocated_file_ends_in_zeros() -> None:
+def test_preallocated_file_ends_in_zeros() -> None:
     data = build_batch([record(b"k", b"v")])
     assert damage(data + bytes(4096)) == ["zeros to the end: a preallocated segment"]
 
@@ -185,7 +183,7 @@ def commit(offset: int) -> Record:
     return record(encode_key(1, {"group": "g", "topic": "t", "partition": 0}), encode_value(1, 4, value))
 
 
-def test_what_became_of_transactions(tmp_path: Path) -> None:
+def test_transaction_outcomes(tmp_path: Path) -> None:
     """Markers may stand in a later file; without one a transaction is pending."""
     folder = tmp_path / "__consumer_offsets-7"
     folder.mkdir()
@@ -213,7 +211,7 @@ def test_compaction_leaves_gaps(tmp_path: Path) -> None:
     assert chunk.gap.tolist() == [0, 4]
 
 
-def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+def test_unreadable_segment_is_named(tmp_path: Path) -> None:
     write_segments(Plan(records=300, groups=1, log_partitions=1, segment_bytes=4_000), tmp_path)
     sources, _ = find_sources([str(tmp_path)])
     assert len(sources) > 3
@@ -228,7 +226,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: P
     assert known["records"] == writer.rows["offset_commits"] + writer.rows["group_records"] > 200
 
 
-def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:
+def test_recording_equals_tail_copy(recording: Path) -> None:
     """One partition of a real cluster: every record of the segment file, against a consumer's copy."""
     from kohort.pipeline.sources.export import read_export
 
@@ -246,7 +244,7 @@ def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_dump_tools_text_of_the_recording_agrees_with_its_segments(recording: Path) -> None:
+def test_dump_text_equals_segments(recording: Path) -> None:
     """Each record stands in both, with its key and with the outcome of its transaction."""
     from kohort.pipeline.sources.export import read_dump
 

@@ -24,12 +24,12 @@ from kohort.pipeline.synthetic import Plan, write_segments
         ("sc://[::1]:7", ("::1", 7)),
     ],
 )
-def test_an_address_of_spark_connect(address: str, place: tuple[str, int]) -> None:
+def test_spark_connect_address(address: str, place: tuple[str, int]) -> None:
     assert connect_place(address) == place
 
 
 @pytest.mark.parametrize("address", ["sc://", "sc://spark:port", "sc://spark:99999"])
-def test_an_address_that_is_none(address: str) -> None:
+def test_invalid_address(address: str) -> None:
     with pytest.raises(NoSparkError, match="expected one like sc://host:15002"):
         connect_place(address)
 
@@ -45,7 +45,7 @@ def test_an_address_that_is_none(address: str) -> None:
         ("spark://host:7077", "spark://host:7077"),
     ],
 )
-def test_a_worker_that_dies_is_not_the_end(master: str, taken: str) -> None:
+def test_dead_worker_is_replaced(master: str, taken: str) -> None:
     """Spark's local mode gives up with the first task that fails; on clusters it tries four times."""
     assert with_retries(master) == taken
 
@@ -90,9 +90,7 @@ def test_nobody_at_the_address(url: str, said: str, tmp_path: Path) -> None:
         ("org.apache.spark.SparkException: Job aborted\n at a.b.C", "org.apache.spark.SparkException: Job aborted"),
     ],
 )
-def test_what_spark_reports_becomes_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
-) -> None:
+def test_spark_errors_become_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
     def broken(_: str | None) -> None:
         raise RuntimeError(text)
 
@@ -104,7 +102,7 @@ def test_what_spark_reports_becomes_a_sentence(
     assert text.splitlines()[-1] in (tmp_path / "out" / "error.log").read_text()
 
 
-def test_tables_are_counted_when_they_are_shown(tmp_path: Path) -> None:
+def test_tables_are_counted_on_display(tmp_path: Path) -> None:
     with Writer(tmp_path, "0") as writer:
         writer.add("dq_issues", table_of("dq_issues", [Issue("r", "k", "d")], ""))
     assert publish(tmp_path, "0", ["of another machine"]) == 0

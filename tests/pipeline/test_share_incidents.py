@@ -57,7 +57,9 @@ def done_to(folder: Path, group: str, event: str) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize(
     ("recording_name", "told"), [(KAFKA, OF_SHARES), (KOHORT, OF_SHARES_WITH_EVENTS)], ids=[KAFKA, KOHORT]
 )
-def test_what_is_said(share_groups: dict[str, dict[str, GroupInput]], recording_name: str, told: Told) -> None:
+def test_share_incident_findings(
+    share_groups: dict[str, dict[str, GroupInput]], recording_name: str, told: Told
+) -> None:
     assert {name: serious(group) for name, group in share_groups[recording_name].items()} == told
 
 
@@ -66,7 +68,7 @@ def test_healthy_habits_are_left_alone() -> None:
 
 
 @RECORDINGS
-def test_records_that_were_given_up_are_those_that_members_released_three_times(
+def test_archived_records_were_released_thrice(
     share_groups: dict[str, dict[str, GroupInput]], folders: dict[str, Path], recording_name: str
 ) -> None:
     for name in ("poisoned", "failing"):
@@ -83,7 +85,7 @@ def test_records_that_were_given_up_are_those_that_members_released_three_times(
 
 
 @RECORDINGS
-def test_records_that_members_rejected_or_tried_again_are_not_among_them(
+def test_archived_excludes_rejected_and_retried(
     share_groups: dict[str, dict[str, GroupInput]], folders: dict[str, Path], recording_name: str
 ) -> None:
     for name, event in (("rejecting", "reject"), ("retrying", "release")):
@@ -94,7 +96,7 @@ def test_records_that_members_rejected_or_tried_again_are_not_among_them(
             assert row["returned"] >= len(done_to(folders[recording_name], name, event))
 
 
-def test_both_logs_of_one_broker_tell_the_same(share_groups: dict[str, dict[str, GroupInput]]) -> None:
+def test_both_broker_logs_agree(share_groups: dict[str, dict[str, GroupInput]]) -> None:
     """Without its events kohort's recording tells of as many records, and no names."""
     for name, group in share_groups[KOHORT].items():
         less = copy.copy(group)
@@ -124,7 +126,7 @@ def holders_of(analysis: GroupAnalysis) -> list[Holder]:
 
 
 @RECORDINGS
-def test_advice_names_settings_of_groups_and_of_the_broker(
+def test_advice_names_group_and_broker_settings(
     share_groups: dict[str, dict[str, GroupInput]], recording_name: str
 ) -> None:
     for group in share_groups[recording_name].values():
@@ -139,9 +141,7 @@ def assert_names_settings(finding: Finding) -> None:
 
 
 @RECORDINGS
-def test_lag_is_what_was_written_and_not_done_with(
-    share_groups: dict[str, dict[str, GroupInput]], recording_name: str
-) -> None:
+def test_lag_excludes_processed_records(share_groups: dict[str, dict[str, GroupInput]], recording_name: str) -> None:
     group = share_groups[recording_name]["behind"]
     share = analyse(copy.copy(group)).share
     assert share is not None
@@ -150,7 +150,7 @@ def test_lag_is_what_was_written_and_not_done_with(
     assert sum(last.values()) == sum(ends.values()) - share.accepted_between(0, group.until_ms)
 
 
-def test_the_report_shows_who_held_records_in_vain(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_report_shows_holders_of_failed_records(folders: dict[str, Path], tmp_path: Path) -> None:
     sources, issues = find_sources([str(folders[KOHORT] / part) for part in ("segments", "events", "log-ends.jsonl")])
     outcome = run(LocalEngine(), sources, issues, tmp_path, lambda _: None)
     assert {row["group_id"]: row["has_deliveries"] for row in outcome.shared}.keys() == OF_SHARES.keys()

@@ -35,7 +35,7 @@ def poisoned(*, by_states: bool = False) -> ShareStory:
     return story
 
 
-def test_a_record_that_nobody_can_process() -> None:
+def test_poison_record() -> None:
     found = poisoned().found()
     assert found.keys() == {"R47"}
     finding = found["R47"]
@@ -47,7 +47,7 @@ def test_a_record_that_nobody_can_process() -> None:
     assert finding.evidence["deliveries"] == [5]
 
 
-def test_the_share_coordinators_log_tells_that_records_were_given_up_and_not_by_whom() -> None:
+def test_coordinator_log_shows_archived_records() -> None:
     found = poisoned(by_states=True).found()
     assert found.keys() == {"R47"}
     finding = found["R47"]
@@ -56,7 +56,7 @@ def test_the_share_coordinators_log_tells_that_records_were_given_up_and_not_by_
     assert finding.evidence["released"] is None
 
 
-def test_what_events_leave_out_the_share_coordinators_log_tells() -> None:
+def test_coordinator_log_completes_event_log() -> None:
     """Somebody has filtered a kind of line out of the event log. What both tell of counts once."""
     events, states = poisoned(), poisoned(by_states=True)
     events.states = states.states
@@ -66,7 +66,7 @@ def test_what_events_leave_out_the_share_coordinators_log_tells() -> None:
     assert events.found()["R47"].cause_confidence == "possible"
 
 
-def test_what_was_over_before_the_window_is_left_out() -> None:
+def test_earlier_incidents_are_left_out() -> None:
     group = poisoned(by_states=True).group_input()
     group.since_ms = ms(25)
     share = analyse(group).share
@@ -76,7 +76,7 @@ def test_what_was_over_before_the_window_is_left_out() -> None:
     assert share.seen_from_ms == 0
 
 
-def test_who_comes_back_faster_than_any_lock_was_released() -> None:
+def test_return_before_lock_release() -> None:
     story = ShareStory(told_by_states=True).joins(0, "ada")
     story.works(1, 11, "ada", 0)
     for n in range(5):
@@ -87,7 +87,7 @@ def test_who_comes_back_faster_than_any_lock_was_released() -> None:
 
 
 @BOTH
-def test_records_that_are_put_aside_are_no_poison(by_states: bool) -> None:
+def test_skipped_records_are_no_poison(by_states: bool) -> None:
     """A handler that rejects what it can't process, at the first delivery."""
     story = ShareStory(told_by_states=by_states).joins(0, "ada")
     for n in range(0, 300, 10):
@@ -97,7 +97,7 @@ def test_records_that_are_put_aside_are_no_poison(by_states: bool) -> None:
 
 
 @BOTH
-def test_a_second_try_that_does_it_is_no_trouble(by_states: bool) -> None:
+def test_successful_retry_is_ignored(by_states: bool) -> None:
     story = ShareStory(told_by_states=by_states).joins(0, "ada")
     for n in range(0, 300, 10):
         story.gets(n / 10, "ada", (n, n + 9)).accepts(n / 10 + 0.3, "ada", (n, n + 8))
@@ -106,7 +106,7 @@ def test_a_second_try_that_does_it_is_no_trouble(by_states: bool) -> None:
     assert story.found() == {}
 
 
-def test_rejected_in_the_end_is_not_given_up_at_the_limit() -> None:
+def test_final_rejection_is_no_delivery_limit() -> None:
     """Other records came back after more deliveries: the limit is higher."""
     story = ShareStory(told_by_states=True).joins(0, "ada")
     story.works(1, 11, "ada", 0)
@@ -141,7 +141,7 @@ def test_whatever_comes_is_given_up(by_states: bool) -> None:
     assert found["R50"].severity == "info", "it only shows the same"
 
 
-def test_partitions_of_which_nothing_was_read_may_have_been_accepted() -> None:
+def test_unread_partitions_may_be_accepted() -> None:
     """A copy of one broker's disk has some of the share coordinators' logs."""
     finding = failing(by_states=True).has(0, "ada", 0, 1).has(0, "bob", 2).found()["R48"]
     assert finding.confidence == "possible"
@@ -149,7 +149,7 @@ def test_partitions_of_which_nothing_was_read_may_have_been_accepted() -> None:
     assert failing(by_states=True).has(0, "ada", 0).found()["R48"].confidence == "certain"
 
 
-def test_an_event_log_that_begins_late_takes_nothing_from_what_the_share_coordinator_wrote() -> None:
+def test_late_event_log_keeps_coordinator_records() -> None:
     """ada accepts records all the time; while 10 others are given up nobody writes events."""
     story = ShareStory(limit=3, told_by_states=True).joins(0, "ada", "bob")
     for n in range(10):
@@ -164,7 +164,7 @@ def test_an_event_log_that_begins_late_takes_nothing_from_what_the_share_coordin
     assert found["R47"].evidence["accepted_meanwhile"] == 100
 
 
-def test_what_is_rejected_after_a_second_try_may_be_put_aside() -> None:
+def test_rejected_retry_may_be_a_skip() -> None:
     """A handler that tries twice. The log of the share coordinator does not tell that from the limit."""
     story = ShareStory(told_by_states=True).joins(0, "ada")
     for n in range(0, 100, 10):
@@ -188,7 +188,7 @@ def outliving(*, by_states: bool = False, limit: int = 5) -> ShareStory:
     return story
 
 
-def test_a_member_that_works_longer_than_its_locks_last() -> None:
+def test_processing_longer_than_lock_duration() -> None:
     found = outliving().found()
     assert found.keys() == {"R49"}
     finding = found["R49"]
@@ -200,14 +200,14 @@ def test_a_member_that_works_longer_than_its_locks_last() -> None:
     assert "share.record.lock.duration.ms of the group to about 60000" in finding.advice
 
 
-def test_locks_that_only_an_event_log_tells_of_are_missed_by_nobody() -> None:
+def test_event_log_locks_are_enough() -> None:
     """The share coordinator's log shows that records came back. That is too little for a warning, and no all-clear."""
     group = outliving(by_states=True)
     assert group.found() == {}
     assert lacking(group) == [SHARE_EVENTS]
 
 
-def test_a_member_that_died_with_records_in_hand_is_what_locks_are_for() -> None:
+def test_dead_member_releases_its_locks() -> None:
     story = ShareStory().joins(0, "ada", "bob")
     story.works(1, 20, "ada", 0)
     story.gets(20, "bob", (500, 509), (520, 529)).gets(21, "bob", (510, 519))
@@ -216,7 +216,7 @@ def test_a_member_that_died_with_records_in_hand_is_what_locks_are_for() -> None
     assert story.found() == {}
 
 
-def test_what_one_member_alone_outlives_is_no_poison() -> None:
+def test_record_survived_once_is_no_poison() -> None:
     """ada has another partition; bob gets the same records five times, and holds them for too long each time."""
     story = ShareStory(until=400).joins(0, "ada", "bob")
     for n in range(5):
@@ -229,7 +229,7 @@ def test_what_one_member_alone_outlives_is_no_poison() -> None:
     assert found["R49"].evidence["given_up"] == 4
 
 
-def test_renewed_locks_last_longer_and_nobody_is_blamed() -> None:
+def test_renewed_locks_blame_no_member() -> None:
     story = ShareStory(until=400).joins(0, "ada")
     for n in range(5):
         records = 10 * n, 10 * n + 9
@@ -261,25 +261,25 @@ def behind(growth: int) -> ShareStory:
     return story
 
 
-def test_a_group_falls_behind() -> None:
+def test_growing_lag_is_reported() -> None:
     finding = behind(10).found()["R51"]
     assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["ada"])
     assert finding.evidence["lag"] == 610
     assert "whose start offset stayed at 100" in finding.text
 
 
-def test_a_group_that_keeps_up_does_not_fall_behind() -> None:
+def test_group_without_lag_growth() -> None:
     assert behind(0).found() == {}
 
 
-def test_a_backlog_that_is_worked_off_is_none() -> None:
+def test_shrinking_backlog_is_ignored() -> None:
     story = ShareStory().joins(0, "ada")
     for n in range(30):
         story.lag(2 * n, 1000 - 30 * n)
     assert story.found() == {}
 
 
-def test_lag_from_the_share_coordinators_log_and_samples_of_log_ends() -> None:
+def test_lag_from_log_and_samples() -> None:
     """Two records behind the start are done with."""
     story = ShareStory().joins(0, "ada").state(0, snapshot=0, start=0)
     story.state(10, (0, 9, 2, 1), start=10).state(20, (12, 13, 2, 1), complete=2)
@@ -300,16 +300,16 @@ def test_nobody_is_there(cause: str | None, severity: str, confidence: str) -> N
     assert finding.evidence["records"] == 200
 
 
-def test_a_group_without_members_that_is_done_is_done() -> None:
+def test_finished_group_without_members() -> None:
     assert ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada").lag(40, 0).lag(110, 0).found() == {}
 
 
-def test_members_that_only_the_coordinator_sees_are_there() -> None:
+def test_members_seen_only_by_coordinator() -> None:
     story = ShareStory().joins(0, "ada").lag(10, 5).goes(30, "ada")
     assert story.lag(40, 50, members=0).lag(110, 200, members=2).found() == {}
 
 
-def test_members_that_joined_before_the_event_log_began_are_there() -> None:
+def test_members_before_event_log_count() -> None:
     """bob's session expires. The event says that somebody is left, or ada gets records later."""
 
     def bob(*, others: int) -> ShareStory:
@@ -321,7 +321,7 @@ def test_members_that_joined_before_the_event_log_began_are_there() -> None:
     assert bob(others=0).gets(50, "ada", (0, 3)).accepts(51, "ada", (0, 3)).found() == {}
 
 
-def test_what_nobody_has_read_is_missing() -> None:
+def test_unread_partitions_are_missing() -> None:
     """Members alone say nothing of what becomes of records."""
     story = ShareStory().joins(0, "ada").lag(10, 5).lag(110, 5)
     assert lacking(story) == [SHARE_STATE]
@@ -329,7 +329,7 @@ def test_what_nobody_has_read_is_missing() -> None:
     assert lacking(story) == []
 
 
-def test_a_log_that_begins_late_is_no_all_clear() -> None:
+def test_late_log_is_not_conclusive() -> None:
     """Its first snapshot isn't the partition's first: what was before is deleted."""
     story = ShareStory().joins(0, "ada").state(80, (0, 3, 2, 1), snapshot=7, start=0).lag(10, 5).lag(110, 5)
     assert lacking(story) == [SHARE_STATE]

@@ -62,7 +62,7 @@ def silver_of(tmp_path: Path, sources: list[Source], window: Window = Window()) 
     return silver
 
 
-def test_what_the_broker_writes_is_read(tmp_path: Path) -> None:
+def test_broker_records_are_read(tmp_path: Path) -> None:
     segment(tmp_path / "data", records())
     (source,), issues = find_sources([str(tmp_path / "data")])
     assert ((source.kind, source.partition), issues) == ((SHARE_SEGMENT, 3), [])
@@ -85,7 +85,7 @@ def test_what_the_broker_writes_is_read(tmp_path: Path) -> None:
     assert [(each.first, each.last, each.count, each.at_limit) for each in share.given_up] == [(2, 2, 2, False)]
 
 
-def test_a_partition_that_is_deleted_begins_anew(tmp_path: Path) -> None:
+def test_deleted_partition_starts_again(tmp_path: Path) -> None:
     """Offsets that were done with are delivered again, and count again."""
     segment(tmp_path / "data", records(), [Record(state_key(SNAPSHOT, KEY), None, AT_MS + 3000)], records())
     sources, _ = find_sources([str(tmp_path / "data")])
@@ -95,7 +95,7 @@ def test_a_partition_that_is_deleted_begins_anew(tmp_path: Path) -> None:
     assert [each.first for each in share.given_up] == [2, 2]
 
 
-def test_a_snapshot_says_again_what_was_known(tmp_path: Path) -> None:
+def test_snapshot_repeats_known_state(tmp_path: Path) -> None:
     merged = ShareState(1, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)], AT_MS, AT_MS)
     *before, last = records()
     segment(
@@ -110,7 +110,7 @@ def test_a_snapshot_says_again_what_was_known(tmp_path: Path) -> None:
     assert [(came.count, number) for came, number in states.returns] == [(1, 1)]
 
 
-def test_what_a_log_begins_with_has_happened_at_nobody_knows_when(tmp_path: Path) -> None:
+def test_initial_snapshot_time_is_unknown(tmp_path: Path) -> None:
     begins = ShareState(8, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 4, 5)], AT_MS, AT_MS)
     segment(tmp_path / "data", [Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(begins, Pace())), AT_MS)])
     sources, _ = find_sources([str(tmp_path / "data")])
@@ -119,7 +119,7 @@ def test_what_a_log_begins_with_has_happened_at_nobody_knows_when(tmp_path: Path
     assert (share.accepted_between(0, AT_MS), share.given_up, share.seen_from_ms) == (0, [], AT_MS)
 
 
-def test_what_is_no_such_record_is_kept_and_said(tmp_path: Path) -> None:
+def test_unknown_record_is_kept(tmp_path: Path) -> None:
     odd = [Record(b"\x00\x09junk", b"", AT_MS), Record(state_key(UPDATE, KEY), b"\x00\x00\x00", AT_MS)]
     segment(tmp_path / "data", [*odd, *records()])
     sources, _ = find_sources([str(tmp_path / "data")])
@@ -132,7 +132,7 @@ def test_what_is_no_such_record_is_kept_and_said(tmp_path: Path) -> None:
     assert len(load_groups(silver)["workers"].share_states) == 3
 
 
-def test_a_window_leaves_out_what_came_later_and_other_groups(tmp_path: Path) -> None:
+def test_window_excludes_later_and_other_groups(tmp_path: Path) -> None:
     segment(tmp_path / "data", records())
     sources, _ = find_sources([str(tmp_path / "data")])
     window = Window(since_ms=AT_MS + 1500, until_ms=AT_MS + 1999)
@@ -142,7 +142,7 @@ def test_a_window_leaves_out_what_came_later_and_other_groups(tmp_path: Path) ->
     assert load_groups(others) == {}
 
 
-def test_what_a_console_formatter_prints_is_no_source(tmp_path: Path) -> None:
+def test_console_formatter_output_is_rejected(tmp_path: Path) -> None:
     line = {"key": {"type": 1, "data": {"groupId": "g"}}, "value": {"version": 0, "data": {"startOffset": 1}}}
     place = tmp_path / "states.json"
     place.write_text(json.dumps(line) + "\n")
@@ -152,7 +152,7 @@ def test_what_a_console_formatter_prints_is_no_source(tmp_path: Path) -> None:
     assert issues or silver_table(silver, "dq_issues") is not None
 
 
-def test_a_running_cluster_is_read_on(tmp_path: Path) -> None:
+def test_running_cluster_is_followed(tmp_path: Path) -> None:
     with Cluster(nodes=1) as kafka:
         commit = Record(b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x00", None, AT_MS)
         kafka.topics.append_batch(OFFSETS_TOPIC, build_batch([commit]))
@@ -187,7 +187,7 @@ def test_a_running_cluster_is_read_on(tmp_path: Path) -> None:
                 assert followed.grew()
 
 
-def test_share_groups_that_cannot_be_asked_for_are_said(tmp_path: Path) -> None:
+def test_share_groups_without_api_are_reported(tmp_path: Path) -> None:
     with Writer(tmp_path, "0") as writer:
         sample([Source(WIRE, "127.0.0.1:1")], "", writer)
         FollowedShares(Source(WIRE, "127.0.0.1:1"), "").read(writer)

@@ -22,7 +22,7 @@ LIMIT = 3
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-def test_a_share_group_is_seen(tmp_path: Path) -> None:
+def test_share_group_is_recorded(tmp_path: Path) -> None:
     with serving(nodes=2) as bootstrap:
         queue = Sharing(bootstrap, partitions=2, share_delivery_count_limit=f"{LIMIT}")
         try:

@@ -37,13 +37,13 @@ def rows(folder: Path) -> list[str]:
     return sorted(row["error"] for path in files for row in pq.read_table(path, partitioning=None).to_pylist())
 
 
-def test_what_a_task_is_writing_is_not_shown(tmp_path: Path) -> None:
+def test_unfinished_task_output_is_hidden(tmp_path: Path) -> None:
     batch(tmp_path, 0)
     batch(tmp_path, 1, published=False)
     assert rows(tmp_path) == ["0"]
 
 
-def test_a_snapshot_keeps_what_was_there_whatever_is_rolled_or_written_again(tmp_path: Path) -> None:
+def test_snapshot_survives_rolls_and_rewrites(tmp_path: Path) -> None:
     silver = tmp_path / "silver"
     for number in range(FEWEST + 1):
         batch(silver, number)
@@ -59,7 +59,7 @@ def test_a_snapshot_keeps_what_was_there_whatever_is_rolled_or_written_again(tmp
 
 
 @pytest.mark.long
-def test_a_row_is_written_anew_a_few_times_not_at_every_roll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_rewrites_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And there are few files, whatever number of batches came."""
     written: list[int] = []
 
@@ -80,7 +80,7 @@ def test_a_row_is_written_anew_a_few_times_not_at_every_roll(tmp_path: Path, mon
     assert len(shown(tmp_path, TABLE)) < 10
 
 
-def test_samples_are_rolled_apart_from_what_the_stream_brings(tmp_path: Path) -> None:
+def test_samples_are_rolled_separately(tmp_path: Path) -> None:
     """Their numbers are times, and none of the stream's batches is among them."""
     for number in range(FEWEST + 1):
         batch(tmp_path, f"sample-{1_760_000_000_000_000_000 + number}")
@@ -97,7 +97,7 @@ def test_samples_are_rolled_apart_from_what_the_stream_brings(tmp_path: Path) ->
     assert rows(tmp_path) == before, "what a crash left behind counts once"
 
 
-def test_what_a_crash_left_between_a_roll_and_its_batches_counts_once(tmp_path: Path) -> None:
+def test_crash_between_rolls_counts_once(tmp_path: Path) -> None:
     for number in range(2 * FEWEST):
         batch(tmp_path, number)
     kept = tmp_path / "kept"
@@ -109,7 +109,7 @@ def test_what_a_crash_left_between_a_roll_and_its_batches_counts_once(tmp_path: 
     assert rows(tmp_path) == sorted(map(str, range(2 * FEWEST)))
 
 
-def test_a_roll_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
+def test_old_release_roll_is_continued(tmp_path: Path) -> None:
     batch(tmp_path, "rolled-7")
     batch(tmp_path, 5)
     for number in range(8, 8 + FEWEST):
@@ -119,7 +119,7 @@ def test_a_roll_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
     assert rows(tmp_path) == sorted(["rolled-7", *map(str, range(8, 8 + FEWEST))])
 
 
-def test_a_snapshot_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_leftover_snapshot_is_removed(tmp_path: Path) -> None:
     silver = tmp_path / "silver"
     batch(silver, 0)
     with snapshot(silver) as first:
@@ -140,7 +140,7 @@ def test_gold_is_replaced_as_a_whole(tmp_path: Path) -> None:
         assert (gold / "table").read_text() == text
 
 
-def test_an_attempt_that_fails_leaves_gold_as_it_was(tmp_path: Path) -> None:
+def test_failed_attempt_keeps_gold(tmp_path: Path) -> None:
     gold = tmp_path / "gold"
     show(gold, new_version(gold))
     (gold / "table").write_text("old")
@@ -150,7 +150,7 @@ def test_an_attempt_that_fails_leaves_gold_as_it_was(tmp_path: Path) -> None:
     assert not (gold / "table").exists()
 
 
-def test_who_reads_gold_has_until_the_next_but_one(tmp_path: Path) -> None:
+def test_readers_keep_previous_version(tmp_path: Path) -> None:
     """Files that a reader has found stay for one more round; older ones go."""
     gold = tmp_path / "gold"
     show(gold, new_version(gold))
@@ -164,7 +164,7 @@ def test_who_reads_gold_has_until_the_next_but_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["old"])
-def test_a_folder_of_an_earlier_release_becomes_a_version(tmp_path: Path, text: str) -> None:
+def test_old_folder_becomes_a_version(tmp_path: Path, text: str) -> None:
     gold = tmp_path / "gold"
     gold.mkdir()
     (gold / "table").write_text(text)

@@ -31,14 +31,14 @@ class Watched:
         return told
 
 
-def test_a_group_that_has_read_everything_is_left_alone() -> None:
+def test_caught_up_group_is_ignored() -> None:
     watched = Watched({})
     assert watched.hears("silent") == []
     assert watched.later(3_600) == []
     assert watched.hears("resumed") == []
 
 
-def test_a_group_for_which_records_wait_is_told_of_once_with_their_number() -> None:
+def test_waiting_records_are_reported_once() -> None:
     watched = Watched({PLACE: (10, 130)})
     assert watched.hears("silent") == []
     assert watched.later(10) == []
@@ -47,7 +47,7 @@ def test_a_group_for_which_records_wait_is_told_of_once_with_their_number() -> N
     assert watched.hears("resumed") == ["resumed: no commits for 31 s"]
 
 
-def test_a_record_that_is_read_at_once_is_no_news() -> None:
+def test_promptly_read_record_is_ignored() -> None:
     """It was asked for between its coming and the commit."""
     watched = Watched({PLACE: (10, 11)})
     assert watched.hears("silent") == []
@@ -56,7 +56,7 @@ def test_a_record_that_is_read_at_once_is_no_news() -> None:
         assert watched.later(10) == []
 
 
-def test_records_that_come_later_are_waited_for() -> None:
+def test_later_records_count_as_waiting() -> None:
     watched = Watched({})
     assert watched.hears("silent") == []
     assert watched.later(300) == []
@@ -64,19 +64,19 @@ def test_records_that_come_later_are_waited_for() -> None:
     assert watched.later(20) == ["silent: no commits for 31 s; 1 record waits"]
 
 
-def test_where_nobody_tells_what_waits_the_silence_is_told() -> None:
+def test_silence_without_known_lag_is_reported() -> None:
     watched = Watched(None)
     assert watched.hears("silent") == ["silent: no commits for 31 s"]
 
 
-def test_the_last_member_that_goes_ends_a_silence() -> None:
+def test_last_leave_ends_silence() -> None:
     watched = Watched({PLACE: (10, 130)})
     assert watched.hears("silent") == []
     assert watched.hears("empty") == ["empty: no commits for 31 s"]
     assert watched.later(600) == []
 
 
-def test_messages_are_told_in_the_order_of_their_times() -> None:
+def test_messages_are_in_time_order() -> None:
     told: list[int] = []
     now = [0]
     order = InOrder(lambda each: told.append(each.at_ms), lambda: now[0])

@@ -57,14 +57,14 @@ def without_events(group: GroupInput) -> GroupInput:
         (without_events, copy.copy),
     ],
 )
-def test_no_source_that_is_added_loses_a_finding(
+def test_added_source_loses_no_finding(
     fewer: Sources, more: Sources, told_from: Callable[[Sources], list[Told]]
 ) -> None:
     for some, all_of_it in zip(told_from(fewer), told_from(more), strict=True):
         assert loses(rules(some), rules(all_of_it)) == [], some.group.group_id
 
 
-def test_a_static_sleeper_is_seen_with_the_text_log_too() -> None:
+def test_text_log_keeps_static_sleeper() -> None:
     """With it the rebalance that the sleeper held up at the end is known to begin within its silence."""
     story = Story().generation(1, 0.5, STATIC).silence([1, 4], 80, 119.9)
     story.silence([0, 2, 3, 5], 115.1, 120.1)
@@ -75,7 +75,7 @@ def test_a_static_sleeper_is_seen_with_the_text_log_too() -> None:
         assert found.clients == ["i-2"]
 
 
-def test_the_text_log_alone_tells_that_the_group_waited(recorded_groups: dict[str, GroupInput]) -> None:
+def test_text_log_alone_shows_group_wait(recorded_groups: dict[str, GroupInput]) -> None:
     """Who it waited for stands in no line: the member came back in time."""
     (found,) = [f for f in diagnose(analyse(text_alone(recorded_groups["one-slow-member"]))) if f.rule == "R01"]
     assert found.text.startswith("the group waited 3 times for members to rejoin")

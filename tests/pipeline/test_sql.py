@@ -52,7 +52,7 @@ def answers(out: Path) -> list[list[tuple[Any, ...]]]:
     return [opened(out).execute(question).fetchall() for question in QUESTIONS]
 
 
-def test_who_made_groups_wait(out: Path) -> None:
+def test_members_that_delayed_groups(out: Path) -> None:
     waited: dict[tuple[str, str], list[int]] = {}
     for row in read_gold(out / "tables" / "gold", RebalanceRow):
         if row["laggard_client"] is not None:
@@ -62,7 +62,7 @@ def test_who_made_groups_wait(out: Path) -> None:
     assert len(expected) > 1
 
 
-def test_which_partitions_were_furthest_behind(out: Path) -> None:
+def test_partitions_with_largest_lag(out: Path) -> None:
     rows = [row for row in read_gold(out / "tables" / "gold", LagMinuteRow) if row["time_lag_ms"] is not None]
     ordered = sorted(
         (-(row["time_lag_ms"] or 0), row["group_id"] or "", row["topic"], row["part"], row["minute"], row["lag"])
@@ -116,7 +116,7 @@ def rows_of_views(out: Path) -> Iterator[tuple[str, list[str]]]:
         yield table, sorted(map(repr, rows))
 
 
-def test_what_two_sources_hold_is_there_once(out: Path, recorded: Path, tmp_path: Path) -> None:
+def test_overlapping_sources_give_unique_rows(out: Path, recorded: Path, tmp_path: Path) -> None:
     """The same recording under another name: every record comes twice."""
     again = shutil.copytree(recorded, tmp_path / "again")
     twice = analysed([recorded, again], tmp_path / "out")
@@ -126,7 +126,7 @@ def test_what_two_sources_hold_is_there_once(out: Path, recorded: Path, tmp_path
     assert once == both
 
 
-def test_every_view_can_be_asked_even_of_an_analysis_without_findings(tmp_path: Path) -> None:
+def test_views_work_without_findings(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
     connection = opened(analysed([log], tmp_path / "out"))

@@ -42,7 +42,7 @@ def test_as_much_waits_as_came_meanwhile(stable: int, cause: str) -> None:
     assert finding.evidence["open"]
 
 
-def test_little_waits_so_that_it_may_have_come_just_now() -> None:
+def test_few_waiting_records_are_ignored() -> None:
     (finding,) = found(asked_once(3, 3))
     assert (finding.severity, finding.confidence) == ("info", "possible")
 
@@ -70,22 +70,22 @@ def sampled(silence: tuple[int, int], came: float, at: range) -> GroupInput:
     return group
 
 
-def test_records_that_come_at_the_end_of_a_quiet_time_make_it_no_stall() -> None:
+def test_late_records_are_no_stall() -> None:
     """They are seen by chance, just before they are done."""
     assert found(sampled((200, 250), 249, range(5, NOW, 2))) == []
 
 
-def test_records_that_wait_as_long_as_nothing_is_committed_do() -> None:
+def test_records_wait_until_next_commit() -> None:
     (finding,) = found(sampled((200, 250), 202, range(5, NOW, 2)))
     assert (finding.severity, finding.confidence) == ("warning", "certain")
 
 
-def test_after_a_long_quiet_time_it_counts_how_long_they_wait() -> None:
+def test_wait_counts_after_quiet_time() -> None:
     (finding,) = found(sampled((100, 350), 310, range(5, NOW, 2)))
     assert finding.confidence == "certain"
     assert "one of them for 39" in finding.text
 
 
-def test_a_single_look_near_its_end_does_not_say_for_how_long_they_waited() -> None:
+def test_single_sample_gives_no_duration() -> None:
     (finding,) = found(sampled((200, 250), 202, range(245, 246)))
     assert (finding.severity, finding.confidence) == ("info", "possible")

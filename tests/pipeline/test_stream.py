@@ -77,7 +77,7 @@ def to_its_end(start: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.deep
-def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
+def test_restarted_stream_equals_batch(spark: Any, world: World, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
     from kohort.pipeline.job.live_reports import OutputFolders
@@ -106,7 +106,7 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
 
 
 @pytest.mark.deep
-def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
+def test_rewritten_batch_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
     """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
@@ -149,9 +149,7 @@ def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -
 
 
 @pytest.mark.deep
-def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with_a_report(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_follow_survives_cluster_outage(spark: Any, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import follow
 
     said: list[str] = []
@@ -196,7 +194,7 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
 
 
 @pytest.mark.deep
-def test_a_cluster_that_is_not_there_is_waited_for(spark: Any, tmp_path: Path) -> None:
+def test_unreachable_cluster_is_retried(spark: Any, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import follow
 
     said: list[str] = []

@@ -17,7 +17,7 @@ class Query:
     lastProgress = None  # noqa: N815
 
 
-def test_a_stream_whose_worker_was_late_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_worker_restarts_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "PAUSE_S", 0.0)
     said: list[str] = []
     outcomes = [RuntimeError("Error: Python worker failed to connect back.") for _ in range(2)]
@@ -35,7 +35,7 @@ def test_a_stream_whose_worker_was_late_is_started_again(monkeypatch: pytest.Mon
     assert streams._running.keys() == {"silver"}
 
 
-def test_what_else_fails_at_the_start_is_raised() -> None:
+def test_unexpected_start_errors_are_raised() -> None:
     def start() -> Query:
         raise ValueError("no such source")
 
@@ -63,9 +63,7 @@ class Busy(Query):
 
 
 @pytest.mark.parametrize(("looks", "finish_s", "last"), [(3, 30.0, 7), (1_000_000, 0.0, 6)])
-def test_the_end_waits_for_the_batch_at_hand_but_not_for_long(
-    monkeypatch: pytest.MonkeyPatch, looks: int, finish_s: float, last: int
-) -> None:
+def test_stop_waits_briefly_for_batch(monkeypatch: pytest.MonkeyPatch, looks: int, finish_s: float, last: int) -> None:
     """The last report told of less than the tables held, on a machine where a batch took half a minute."""
     monkeypatch.setattr(follow, "FINISH_S", finish_s)
     monkeypatch.setattr(follow, "WAIT_S", 0.0)

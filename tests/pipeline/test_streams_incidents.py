@@ -56,7 +56,7 @@ def history_of(group: GroupInput) -> StreamsHistory:
     return found
 
 
-def test_what_is_said(groups: dict[str, GroupInput]) -> None:
+def test_streams_incident_findings(groups: dict[str, GroupInput]) -> None:
     assert {name: serious(group) for name, group in groups.items()} == OF_STREAMS
 
 
@@ -64,13 +64,13 @@ def test_healthy_habits_are_left_alone() -> None:
     assert all(OF_STREAMS[name] == {} for name in HEALTHY)
 
 
-def test_the_offsets_topic_alone_is_no_false_alarm(groups: dict[str, GroupInput]) -> None:
+def test_offsets_topic_raises_no_false_alarm(groups: dict[str, GroupInput]) -> None:
     """Without samples of log ends, and without the broker's log."""
     for name, group in groups.items():
         assert serious(log_alone(group)).items() <= OF_STREAMS[name].items(), name
 
 
-def test_tasks_stood_for_as_long_as_they_were_restored(groups: dict[str, GroupInput], folder: Path) -> None:
+def test_tasks_stopped_while_restoring(groups: dict[str, GroupInput], folder: Path) -> None:
     """It was not through when it was closed: Kafka tells nobody how far it was, so the cause is possible only."""
     finding = said(groups["restoring"])["R53"]
     (killed_ms,) = [int(str(each["ms"])) for each in truth(folder, "restoring", "signal")]
@@ -84,7 +84,7 @@ def test_tasks_stood_for_as_long_as_they_were_restored(groups: dict[str, GroupIn
     assert finding.evidence["changelog_records"] == pytest.approx(to_restore, abs=100)
 
 
-def test_returns_are_those_of_the_process_that_was_killed(groups: dict[str, GroupInput], folder: Path) -> None:
+def test_only_killed_process_returns(groups: dict[str, GroupInput], folder: Path) -> None:
     finding = said(groups["flapping"])["R54"]
     assert finding.evidence["restarts"] == len(truth(folder, "flapping", "signal"))
     assert sum(finding.evidence["moves"]) >= 4
@@ -93,7 +93,7 @@ def test_returns_are_those_of_the_process_that_was_killed(groups: dict[str, Grou
     assert len({each.process_id for stay in process.stays for each in stay.threads}) == 1, "its state directory stayed"
 
 
-def test_a_group_that_was_deleted_for_another_topology(groups: dict[str, GroupInput], folder: Path) -> None:
+def test_group_deleted_for_new_topology(groups: dict[str, GroupInput], folder: Path) -> None:
     finding = said(groups["upgraded"])["R55"]
     (deleted,) = truth(folder, "upgraded", "deleted")
     assert finding.start_ms == pytest.approx(int(str(deleted["ms"])), abs=2_000)

@@ -20,7 +20,7 @@ def test_tasks_that_are_restored_for_long() -> None:
     assert "group.streams.num.standby.replicas" in finding.advice
 
 
-def test_the_offsets_topic_alone_shows_a_silence_and_not_whether_records_waited() -> None:
+def test_offsets_topic_alone_shows_silence() -> None:
     finding = restoring(sampled=False, held=None).found()["R53"]
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("info", "possible", "possible")
     assert "no sample of log end offsets shows whether records waited" in finding.text
@@ -36,12 +36,12 @@ def idle(*, sampled: bool) -> StreamsStory:
 
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["samples", "commits alone"])
-def test_a_source_that_is_idle_for_a_while_makes_no_task_stand(sampled: bool) -> None:
+def test_idle_source_does_not_stall_task(sampled: bool) -> None:
     """Samples say that nothing waited; without them, as little was read afterwards as if nothing had come."""
     assert idle(sampled=sampled).found() == {}
 
 
-def test_a_source_that_comes_in_bursts_is_silent_whoever_has_the_task() -> None:
+def test_bursty_source_is_silent_everywhere() -> None:
     """100 s of records, then 200 s of none, whose records come at once. A task moves at the end of the first burst."""
     story = group(until=1000).reads(1, 1000, 0, 1)
     for start in (1, 301, 601, 901):
@@ -49,14 +49,14 @@ def test_a_source_that_comes_in_bursts_is_silent_whoever_has_the_task() -> None:
     assert story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).found() == {}
 
 
-def test_samples_that_end_early_say_nothing_of_what_came_later() -> None:
+def test_ended_samples_prove_nothing_later() -> None:
     """Until 150 s nothing waited. What was read later shows that records came, and nobody knows when."""
     story = restoring(sampled=False, held=None).log(0, 1, until=150).log(2, 3, until=150, idle=(99, 150))
     finding = story.found()["R53"]
     assert (finding.severity, finding.confidence) == ("info", "possible")
 
 
-def test_a_process_that_has_the_group_to_itself_can_be_given_no_copy() -> None:
+def test_sole_process_has_no_standby() -> None:
     """ada's disk is new: it has another process id, and nobody else is there."""
     story = StreamsStory().topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1).reads(1, 100, 0, 1)
     story.goes(100, "ada").joins(110, "ada", member="ada2", process="ada-process-2").has(111, "ada2", 0, 1)
@@ -67,7 +67,7 @@ def test_a_process_that_has_the_group_to_itself_can_be_given_no_copy() -> None:
 
 
 @pytest.mark.parametrize("reset", ["latest", "earliest"])
-def test_what_begins_for_the_first_time_has_no_state_to_restore(reset: str) -> None:
+def test_first_start_restores_no_state(reset: str) -> None:
     """A slow start on a topic with records: where nothing is committed the log's end says little."""
     story = StreamsStory(until=400).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0)
     if reset == "latest":
@@ -76,7 +76,7 @@ def test_what_begins_for_the_first_time_has_no_state_to_restore(reset: str) -> N
         assert story.log(0).reads(150, 400, 0).found() == {}
 
 
-def test_a_process_that_was_away_for_long_has_kept_its_state() -> None:
+def test_long_absence_keeps_state() -> None:
     """Nobody cleans up its directory while it is away; it comes back under the process id that is kept there."""
     story = group(until=3000).reads(1, 3000, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").joins(1900, "bob", member="bob2", process="bob-process").has(1901, "bob2", 2, 3)
@@ -85,7 +85,7 @@ def test_a_process_that_was_away_for_long_has_kept_its_state() -> None:
 
 
 @pytest.mark.parametrize(("moved", "cause"), [(500, None), (1000, "possible"), (1500, "likely")])
-def test_a_running_process_loses_the_state_of_what_it_has_no_more(moved: int, cause: str | None) -> None:
+def test_running_process_drops_revoked_state(moved: int, cause: str | None) -> None:
     """ada had the tasks before bob. What it has kept of them is ten minutes old before it goes, and twenty at most."""
     story = StreamsStory(until=2500).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1, 2, 3)
     story.joins(10, "bob").has(11, "ada", 0, 1).has(12, "bob", 2, 3).reads(1, 2500, 0, 1).reads(1, moved, 2, 3)
@@ -95,7 +95,7 @@ def test_a_running_process_loses_the_state_of_what_it_has_no_more(moved: int, ca
     assert (found["R53"].cause_confidence if found else None) == cause
 
 
-def test_a_group_that_was_deleted_reads_again_and_does_not_stand() -> None:
+def test_deleted_group_rereads_without_stall() -> None:
     """Its offsets went with it: carl's first commits are below the old ones for long."""
     story = group(until=900).reads(1, 300, 0, 1, 2, 3).goes(300, "ada", "bob").deleted(310).offsets_deleted(310)
     story.topology(320).epoch(320).joins(320, "carl").has(321, "carl", 0, 1, 2, 3)
@@ -104,14 +104,14 @@ def test_a_group_that_was_deleted_reads_again_and_does_not_stand() -> None:
     assert "R53" not in story.found()
 
 
-def test_tasks_of_before_a_log_that_begins_in_the_middle_were_not_given_then() -> None:
+def test_earlier_tasks_are_not_new_assignments() -> None:
     """The newest record of what ada has is of 100 s, and its newest commit of 500 s: what was before is compacted away."""
     story = group(until=900).reads(1, 500, 0, 1, 2, 3).has(100, "ada", 0, 1).compacted().reads(500, 900, 0, 1, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
     assert story.found() == {}
 
 
-def test_whether_a_process_had_a_copy_is_unknown_where_the_log_begins_too_late() -> None:
+def test_late_log_leaves_copies_unknown() -> None:
     story = group().compacted().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(301, 600, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
@@ -120,13 +120,13 @@ def test_whether_a_process_had_a_copy_is_unknown_where_the_log_begins_too_late()
     assert "it is unknown whether the process still had a copy of their state" in finding.text
 
 
-def test_records_that_were_deleted_do_not_wait() -> None:
+def test_deleted_records_do_not_wait() -> None:
     """990 are committed, the log ends at 3000 at last, and begins at 1500."""
     assert restoring().found()["R53"].evidence["records"] == 2010
     assert restoring().log(2, 3, start=1500).found()["R53"].evidence["records"] == 1500
 
 
-def test_a_task_that_is_still_restored_is_open() -> None:
+def test_restoring_task_is_open() -> None:
     finding = restoring(stood=1000).found()["R53"]
     assert finding.evidence["open"]
     assert finding.cause_confidence == "possible", "it may hang as well"
@@ -143,7 +143,7 @@ def test_a_task_that_is_still_restored_is_open() -> None:
     ],
     ids=["soon", "who kept a copy", "small changelog", "no state", "soon, without samples"],
 )
-def test_tasks_that_are_not_restored_for_long_are_left_alone(healthy: StreamsStory) -> None:
+def test_short_restores_are_ignored(healthy: StreamsStory) -> None:
     assert healthy.found() == {}
 
 
@@ -155,7 +155,7 @@ def test_nothing_to_read_is_no_restore() -> None:
     assert story.found() == {}
 
 
-def test_a_group_that_stands_as_a_whole_restores_nothing() -> None:
+def test_stalled_group_is_no_restore() -> None:
     """What it depends on is away."""
     story = group().reads(1, 100, 0, 1, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3)
@@ -164,33 +164,33 @@ def test_a_group_that_stands_as_a_whole_restores_nothing() -> None:
 
 
 @pytest.mark.parametrize("stores", [True, False], ids=["state", "no state"])
-def test_a_group_that_stands_as_a_whole_without_a_move_is_told_of(stores: bool) -> None:
+def test_stalled_group_without_move_is_reported(stores: bool) -> None:
     """Nobody comes or goes, and records wait for 200 s: no restore, and not well."""
     found = group(stores=stores).reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3).log(0, 1, 2, 3).found()
     assert found.keys() == {"R37"}
     assert (found["R37"].severity, found["R37"].evidence["members"]) == ("critical", 2)
 
 
-def test_a_group_that_has_nothing_to_read_does_not_stand() -> None:
+def test_group_without_input_is_not_stalled() -> None:
     story = group().reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3, less=2010)
     assert story.log(0, 1, 2, 3, idle=(99, 300)).found() == {}
 
 
-def test_whoever_commits_seldom_is_not_silent() -> None:
+def test_rare_commits_are_no_silence() -> None:
     story = group(until=1800).reads(1, 1800, 0, 1, every=120).reads(1, 100, 2, 3, every=120)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(230, 1800, 2, 3, every=120)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
     assert story.found() == {}
 
 
-def test_a_process_that_is_back_soon_has_its_state() -> None:
+def test_quick_return_keeps_state() -> None:
     story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").joins(160, "bob").has(161, "bob", 2, 3).reads(300, 600, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
     assert story.found() == {}
 
 
-def test_records_that_were_read_before_the_window_do_not_wait_in_it() -> None:
+def test_records_read_before_window_are_ignored() -> None:
     """Commits of before it are not known, and nothing comes for partitions 2 and 3 any more."""
     story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(102, 110, 2, 3)

@@ -38,7 +38,7 @@ def flapping(
 
 @BOTH
 @pytest.mark.parametrize("same_process", [True, False], ids=["same id", "another id each time"])
-def test_a_process_that_comes_and_goes(by_events: bool, same_process: bool) -> None:
+def test_flapping_process(by_events: bool, same_process: bool) -> None:
     """Without its state directory it has another process id each time."""
     found = flapping(by_events=by_events, same_process=same_process).found()
     assert found.keys() == {"R54"}
@@ -51,7 +51,7 @@ def test_a_process_that_comes_and_goes(by_events: bool, same_process: bool) -> N
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_a_life_whose_beginning_nobody_saw_may_have_been_long(seen: bool) -> None:
+def test_unknown_start_may_be_early(seen: bool) -> None:
     """bob goes three times; of its first life an event log that begins late shows the last seconds."""
     story = StreamsStory(told_by_events=True, until=3600).joins(0, "ada")
     story = story.joins(90, "bob") if seen else story.was_there(90, "bob")
@@ -76,7 +76,7 @@ def test_events_say_how_it_went() -> None:
         ("left", "ids: it exceeded max.poll.interval.ms"),
     ],
 )
-def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile(cause: str | None, why: str) -> None:
+def test_returning_thread_was_alive(cause: str | None, why: str) -> None:
     """Whoever polls too late leaves, and joins again under its id."""
     story = group(until=3600)
     for at in (100, 200, 300):
@@ -88,7 +88,7 @@ def test_a_thread_that_comes_back_under_its_id_has_lived_meanwhile(cause: str | 
     assert finding.severity == "warning"
 
 
-def test_why_a_process_went_is_not_known_from_records_alone() -> None:
+def test_records_alone_show_no_reason() -> None:
     """It may have been restarted on purpose. A longer session is no advice: who closes leaves, who is dead stays dead."""
     finding = flapping().found()["R54"]
     assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
@@ -97,12 +97,12 @@ def test_why_a_process_went_is_not_known_from_records_alone() -> None:
     assert flapping(cause="session_expired").found()["R54"].cause_confidence == ""
 
 
-def test_what_has_no_state_is_restored_nowhere() -> None:
+def test_stateless_tasks_restore_nothing() -> None:
     assert "state.dir" in flapping().found()["R54"].advice
     assert "state.dir" not in flapping(stores=False).found()["R54"].advice
 
 
-def test_nobody_has_a_copy_where_nobody_else_is() -> None:
+def test_single_process_has_no_standby() -> None:
     story = StreamsStory(until=3600).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1)
     member = "ada"
     for number, at in enumerate((100, 200, 300)):
@@ -116,14 +116,14 @@ def test_nobody_has_a_copy_where_nobody_else_is() -> None:
 
 @BOTH
 @pytest.mark.parametrize(("often", "lives"), [(2, 60), (4, 1200)], ids=["twice", "after long lives"])
-def test_restarts_now_and_then_are_left_alone(by_events: bool, often: int, lives: float) -> None:
+def test_occasional_restarts_are_ignored(by_events: bool, often: int, lives: float) -> None:
     story = flapping(by_events=by_events, often=often, lives=lives)
     story.until = 6000
     assert story.found() == {}
 
 
 @BOTH
-def test_a_rolling_restart_is_left_alone(by_events: bool) -> None:
+def test_rolling_restart_is_ignored(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events, until=900).topology(0).epoch(0)
     names = [f"pod-{number}" for number in range(5)]
     story.joins(0, *names)
@@ -137,7 +137,7 @@ def test_a_rolling_restart_is_left_alone(by_events: bool) -> None:
 
 
 @BOTH
-def test_pods_that_come_and_go_are_no_process_that_flaps(by_events: bool) -> None:
+def test_replaced_pods_do_not_flap(by_events: bool) -> None:
     """An autoscaler: each one comes once."""
     story = group(by_events=by_events, until=3600)
     for number in range(6):
@@ -151,7 +151,7 @@ def test_pods_that_come_and_go_are_no_process_that_flaps(by_events: bool) -> Non
 
 
 @BOTH
-def test_an_upgrade_that_has_stopped(by_events: bool) -> None:
+def test_stopped_upgrade(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events, until=2000).topology(0, 2).epoch(0).joins(0, "ada", epoch=2)
     story.joins(10, "bob", epoch=1)
     found = story.found()
@@ -164,7 +164,7 @@ def test_an_upgrade_that_has_stopped(by_events: bool) -> None:
 
 
 @BOTH
-def test_an_upgrade_that_goes_on_is_left_alone(by_events: bool) -> None:
+def test_ongoing_upgrade_is_ignored(by_events: bool) -> None:
     """Every four minutes one process has the newer topology."""
     story = StreamsStory(told_by_events=by_events, until=3000).topology(0, 2).epoch(0)
     names = [f"pod-{number}" for number in range(5)]
@@ -174,7 +174,7 @@ def test_an_upgrade_that_goes_on_is_left_alone(by_events: bool) -> None:
     assert story.found() == {}
 
 
-def test_events_of_a_group_that_began_anew_count_from_then_on() -> None:
+def test_recreated_group_ignores_earlier_events() -> None:
     story = StreamsStory(told_by_events=True, until=2000).topology(0, 5).joins(0, "ada", epoch=5).goes(100, "ada")
     assert story.deleted(101).topology(200, 1).joins(200, "ada", epoch=1).found() == {}
 
@@ -188,7 +188,7 @@ def deleted(*, stores: tuple[str, ...], kept: bool = False, reads: str = SOURCE)
     return story.reads(202, 600, 0, 1, 2, 3, topic=reads)
 
 
-def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() -> None:
+def test_new_topology_loses_offsets() -> None:
     finding = deleted(stores=(CHANGELOG, "another-changelog")).found()["R55"]
     assert (finding.severity, finding.confidence) == ("warning", "certain")
     assert finding.evidence["tombstones"] == 4
@@ -196,29 +196,29 @@ def test_a_group_that_was_deleted_for_another_topology_has_lost_its_offsets() ->
     assert "kafka-streams-groups --delete" in finding.advice
 
 
-def test_offsets_that_were_set_again_are_not_lost() -> None:
+def test_reset_offsets_are_not_lost() -> None:
     assert deleted(stores=(CHANGELOG, "another-changelog"), kept=True).found()["R55"].severity == "info"
 
 
-def test_offsets_of_what_the_new_topology_does_not_read_are_not_missed() -> None:
+def test_unread_topics_need_no_offsets() -> None:
     finding = deleted(stores=(CHANGELOG, "another-changelog"), reads="letters").found()["R55"]
     assert (finding.severity, finding.evidence["tombstones"]) == ("info", 0)
     assert "no offset of its input was lost" in finding.text
 
 
-def test_a_group_that_was_classic_meanwhile_was_not_deleted() -> None:
+def test_former_classic_group_was_not_deleted() -> None:
     """A consumer of the classic protocol has taken the empty group, and left it again. Its offsets stayed."""
     story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).is_classic(110)
     story.topology(200, stores=("another-changelog",)).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
     assert "R55" not in story.reads(202, 600, 0, 1, 2, 3).found()
 
 
-def test_changelogs_outlive_a_group_that_is_deleted() -> None:
+def test_changelogs_survive_group_deletion() -> None:
     advice = deleted(stores=(CHANGELOG, "another-changelog")).found()["R55"].advice
     assert "--delete-all-internal-topics" in advice
 
 
-def test_a_group_that_was_deleted_and_has_the_same_topology_is_left_alone() -> None:
+def test_deleted_group_with_same_topology() -> None:
     assert "R55" not in deleted(stores=(CHANGELOG,)).found()
 
 
@@ -226,7 +226,7 @@ def test_a_group_that_was_deleted_and_has_the_same_topology_is_left_alone() -> N
 
 
 @BOTH
-def test_members_without_tasks_as_topics_are_missing(by_events: bool) -> None:
+def test_more_members_than_tasks(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
     found = story.found()
     assert found.keys() == {"R56"}
@@ -238,13 +238,13 @@ def test_members_without_tasks_as_topics_are_missing(by_events: bool) -> None:
 
 
 @BOTH
-def test_internal_topics_that_are_made_soon_are_no_trouble(by_events: bool) -> None:
+def test_quickly_created_internal_topics(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
     assert story.epoch(7).has(8, "ada", 0, 1, 2, 3).found() == {}
 
 
 @BOTH
-def test_a_group_without_members_need_not_be_ready(by_events: bool) -> None:
+def test_empty_group_may_be_not_ready(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
     assert story.goes(20, "ada").found() == {}
 
@@ -285,7 +285,7 @@ OVER = pytest.mark.parametrize(("story", "rule", "over"), SPANS, ids=[each.__nam
 
 
 @OVER
-def test_what_was_over_before_the_window_is_left_out(story: Callable[[], StreamsStory], rule: str, over: float) -> None:
+def test_earlier_incidents_are_left_out(story: Callable[[], StreamsStory], rule: str, over: float) -> None:
     told = story()
     assert rule in told.found()
     told.since = over
@@ -296,9 +296,7 @@ GOES_ON = [(restoring, "R53", 200.0), (flapping, "R54", 100.0), (stale, "R55", 3
 
 
 @pytest.mark.parametrize(("story", "rule", "since"), GOES_ON, ids=[each.__name__ for each, _, _ in GOES_ON])
-def test_what_goes_on_when_the_window_begins_is_told(
-    story: Callable[[], StreamsStory], rule: str, since: float
-) -> None:
+def test_ongoing_incident_is_reported(story: Callable[[], StreamsStory], rule: str, since: float) -> None:
     told = story()
     told.since = since
     assert told.found().keys() == {rule}

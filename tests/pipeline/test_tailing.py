@@ -67,7 +67,7 @@ def packed(path: Path) -> Path:
     return place
 
 
-def test_what_is_added_comes_once(log: Log) -> None:
+def test_added_lines_are_read_once(log: Log) -> None:
     first = log.writes(40)
     assert log.news() == first
     assert log.news() == []
@@ -75,7 +75,7 @@ def test_what_is_added_comes_once(log: Log) -> None:
     assert log.news() == second
 
 
-def test_a_line_comes_when_it_is_whole(log: Log) -> None:
+def test_partial_line_is_held_back(log: Log) -> None:
     log.writes(2)
     log.news()
     with log.path.open("a") as file:
@@ -87,7 +87,7 @@ def test_a_line_comes_when_it_is_whole(log: Log) -> None:
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_renamed_file_is_read_to_its_end_and_the_new_one_from_its_beginning(log: Log, restart: bool) -> None:
+def test_renamed_file_is_read_completely(log: Log, restart: bool) -> None:
     log.writes(40)
     log.news()
     late = log.writes(5)
@@ -99,7 +99,7 @@ def test_a_renamed_file_is_read_to_its_end_and_the_new_one_from_its_beginning(lo
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_packed_file_goes_on_where_it_was_left(log: Log, restart: bool) -> None:
+def test_compressed_file_continues_at_position(log: Log, restart: bool) -> None:
     log.writes(40)
     log.news()
     late = log.writes(5)
@@ -110,7 +110,7 @@ def test_a_packed_file_goes_on_where_it_was_left(log: Log, restart: bool) -> Non
     assert log.news() == late + new
 
 
-def test_a_file_that_is_still_being_packed_is_waited_for(log: Log) -> None:
+def test_unfinished_compressed_file_is_awaited(log: Log) -> None:
     log.writes(40)
     log.news()
     late = log.writes(5)
@@ -124,7 +124,7 @@ def test_a_file_that_is_still_being_packed_is_waited_for(log: Log) -> None:
     assert before + log.news() == late
 
 
-def test_a_copy_of_a_file_that_was_emptied_is_read_to_its_end(log: Log) -> None:
+def test_truncated_copy_is_read_completely(log: Log) -> None:
     """logrotate's copytruncate."""
     log.writes(40)
     log.news()
@@ -137,7 +137,7 @@ def test_a_copy_of_a_file_that_was_emptied_is_read_to_its_end(log: Log) -> None:
     assert log.news() == new
 
 
-def test_two_rotations_while_nobody_looks_lose_nothing(log: Log) -> None:
+def test_two_unseen_rotations_lose_nothing(log: Log) -> None:
     log.writes(40)
     log.news()
     late = log.writes(5)
@@ -149,7 +149,7 @@ def test_two_rotations_while_nobody_looks_lose_nothing(log: Log) -> None:
     assert log.news() == late + middle + new
 
 
-def test_rotated_files_of_before_are_read_only_where_a_folder_is_named(log: Log) -> None:
+def test_old_rotations_need_a_folder(log: Log) -> None:
     old = log.writes(30)
     log.renamed(1)
     new = log.writes(5)
@@ -158,7 +158,7 @@ def test_rotated_files_of_before_are_read_only_where_a_folder_is_named(log: Log)
     assert [line for portion in everything.look() for line in portion.lines] == old + new
 
 
-def test_a_file_that_cannot_be_read_is_named_and_read_when_it_can(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_retried(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = log.writes(3)
 
     def refused(*_: object) -> bool:
@@ -172,14 +172,14 @@ def test_a_file_that_cannot_be_read_is_named_and_read_when_it_can(log: Log, monk
     assert log.files.problems == {}
 
 
-def test_a_line_without_an_end_does_not_stop_a_file(log: Log) -> None:
+def test_unfinished_line_does_not_block_file(log: Log) -> None:
     log.path.write_bytes(b"x" * (READ_AT_ONCE + 5) + b"\n")
     assert log.news() != []
     new = log.writes(1)
     assert log.news()[-1:] == new
 
 
-def test_a_log_followed_through_rotations_and_restarts_has_the_events_of_one_reading(tmp_path: Path) -> None:
+def test_followed_log_equals_one_reading(tmp_path: Path) -> None:
     """A real broker's log, in portions that end anywhere, looked at now and then."""
     whole = unpacked("classic-kafka-4.3", tmp_path / "recording") / "broker.log"
     chance, text = random.Random(7), whole.read_bytes()
@@ -218,7 +218,7 @@ def test_a_log_followed_through_rotations_and_restarts_has_the_events_of_one_rea
     assert len(set(ids)) == len(ids)
 
 
-def test_a_batch_that_the_state_does_not_name_is_read_again(tmp_path: Path) -> None:
+def test_batch_without_state_is_read_again(tmp_path: Path) -> None:
     """The process died between the two."""
     recording = unpacked("kohort", tmp_path / "recording") / "events"
     assert find_sources([str(recording)])[0]

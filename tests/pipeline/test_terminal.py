@@ -59,7 +59,7 @@ def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "   calm: healthy; 1 rebalance" in out
 
 
-def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unread_input_may_hide_findings(capsys: pytest.CaptureFixture[str]) -> None:
     unread = issue("unreadable_line", "3 lines with 'Stabilized' have an unknown format")
     out = printed(Outcome([SKEW], [health("calm", 1)], [unread], None), capsys)
     assert "Health unknown for 1 group: nothing serious was found from 1970-01-01 00:00:00 to" in out
@@ -67,7 +67,7 @@ def test_what_was_not_read_may_hold_what_is_serious(capsys: pytest.CaptureFixtur
     assert "Nothing serious" not in out
 
 
-def test_each_source_may_be_said_to_be_missing() -> None:
+def test_missing_sources_are_named() -> None:
     (option,) = [each for each in analyze.params if each.name == "without"]
     assert isinstance(option.type, click.Choice)
     assert tuple(option.type.choices) == SOURCES
@@ -93,12 +93,12 @@ def test_nothing_serious_needs_every_source(
     assert exit_code(outcome, "critical", [source or ""]) == (4 if source is None else 0)
 
 
-def test_ci_is_told_where_there_is_nothing_to_tell() -> None:
+def test_ci_prints_empty_result() -> None:
     assert exit_code(Outcome([], [], [], None), "critical", ()) == 4
     assert exit_code(Outcome([], [], [], None), None, ()) == 0
 
 
-def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_problems_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     issues = [issue("clock_step", "back by 5 ms", group=f"g-{n}") for n in range(11)]
     outcome = Outcome([], [], issues, None)
     out = printed(outcome, capsys)
@@ -108,7 +108,7 @@ def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None
     assert "No groups found" in out
 
 
-def test_a_remark_on_every_group_does_not_hide_the_one_that_is_rare(capsys: pytest.CaptureFixture[str]) -> None:
+def test_common_remark_hides_no_rare_one(capsys: pytest.CaptureFixture[str]) -> None:
     issues = [issue("time_zone", "2:00 h ahead", group=f"g-{n}") for n in range(40)]
     issues.append(issue("unreadable_file", "permission denied", keys="a.log"))
     assert "41 issues\n   unreadable_file a.log: permission denied\n" in printed(Outcome([], [], issues, None), capsys)
@@ -140,7 +140,7 @@ def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert "\x1b" not in plain.getvalue()
 
 
-def test_a_clock_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_runs_on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
@@ -154,7 +154,7 @@ def test_a_clock_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue().endswith("\r\x1b[Kread 5 records\n\r\x1b[K")
 
 
-def test_a_clock_outlives_spark() -> None:
+def test_clock_survives_spark() -> None:
     class Tracker:
         def getActiveStageIds(self) -> list[int]:  # noqa: N802  (Spark's name)
             raise ConnectionError("the Java process is gone")
@@ -169,7 +169,7 @@ def test_a_clock_outlives_spark() -> None:
     assert terminal.spark_tasks(cast("Any", Session()))() == ""
 
 
-def test_no_clock_on_a_terminal_that_cannot_take_a_line_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_terminal_has_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "dumb")
@@ -190,7 +190,7 @@ def test_sources_are_counted() -> None:
     assert terminal.words(found) == "2 segment files, 1 broker's log, 1 partition of a running cluster"
 
 
-def test_help_says_what_comes_out() -> None:
+def test_help_lists_outputs() -> None:
     done = CliRunner().invoke(analyze, ["--help"])
     assert done.exit_code == 0
     for words in ("--command-config FILE", "Exit code 0", "130: interrupted"):
@@ -217,16 +217,14 @@ def test_help_says_what_comes_out() -> None:
         (["--fail-on", "info", "b:9092"], 2, "is not one of 'warning', 'critical'"),
     ],
 )
-def test_what_cannot_be_done(arguments: list[str], code: int, words: str) -> None:
+def test_impossible_options(arguments: list[str], code: int, words: str) -> None:
     done = CliRunner().invoke(analyze, arguments)
     assert done.exit_code == code
     assert words in done.output
     assert "Traceback" not in done.output
 
 
-def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_unrecognized_source_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
     remark = issue("nothing_read", "nothing in it was understood; for example: unheard of", keys=str(log))
@@ -311,7 +309,7 @@ def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp
     assert done.exit_code == 130, done.output
 
 
-def test_an_output_folder_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_output_folder(tmp_path: Path) -> None:
     def tried(*arguments: str) -> str:
         done = CliRunner().invoke(analyze, list(arguments))
         assert done.exit_code == 1

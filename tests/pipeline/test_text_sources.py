@@ -36,7 +36,7 @@ def told(tmp_path: Path, *lines: str) -> list[GroupEvent]:
     return [event for event in read_text_log(path) if isinstance(event, GroupEvent)]
 
 
-def test_a_rebalance_in_the_new_coordinator_s_words(tmp_path: Path) -> None:
+def test_new_coordinator_rebalance_lines(tmp_path: Path) -> None:
     started, evicted, joined, assigned, left = told(
         tmp_path,
         NEW.format(
@@ -103,7 +103,7 @@ DENIED = (
 )
 
 
-def test_the_authorizers_lines(tmp_path: Path) -> None:
+def test_authorizer_log_lines(tmp_path: Path) -> None:
     group, topic = told(
         tmp_path, DENIED.format("Group:LITERAL:a:b"), DENIED.format("Topic:LITERAL:t"), DENIED.format("t")
     )
@@ -119,7 +119,7 @@ def test_the_authorizers_lines(tmp_path: Path) -> None:
     assert (topic.group_id, (topic.detail or {})["resource"]) == (None, "TOPIC:t")
 
 
-def test_a_broker_s_log_whose_first_line_about_groups_comes_late(tmp_path: Path) -> None:
+def test_broker_log_with_late_group_line(tmp_path: Path) -> None:
     start = "[2026-11-20 22:17:43,630] INFO [KafkaServer id=2] starting (kafka.server.KafkaServer)"
     late = [start] * 2_000 + [NEW.format(STABLE)]
     (tmp_path / "server.log").write_text("\n".join(late))
@@ -138,7 +138,7 @@ def test_a_broker_s_log_whose_first_line_about_groups_comes_late(tmp_path: Path)
     assert (named.kind, issues) == (TEXT_LOG, []), "a person said that it is one: what it lacks is told"
 
 
-def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> None:
+def test_old_coordinator_log_names_partition(tmp_path: Path) -> None:
     started, joined = told(
         tmp_path,
         OLD.format(
@@ -231,7 +231,7 @@ def test_lines_of_kcat_are_an_export(form: str, tmp_path: Path) -> None:
     assert [chunk.spans.value(number) for number in range(2)] == [value, None]
 
 
-def test_records_of_another_topic_are_none_of_an_export(tmp_path: Path) -> None:
+def test_export_ignores_other_topics(tmp_path: Path) -> None:
     row = {"topic": "orders", "partition": 0, "offset": 0, "ts": 1, "key": "k", "payload": "v"}
     path = tmp_path / "copy.jsonl"
     path.write_text(json.dumps(row) + "\n")
@@ -241,7 +241,7 @@ def test_records_of_another_topic_are_none_of_an_export(tmp_path: Path) -> None:
     assert "a record of the topic orders" in chunk.issues[0].detail
 
 
-def test_the_dump_tool_s_text(tmp_path: Path) -> None:
+def test_dump_tool_text(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.write_text(
         "Dumping __consumer_offsets-5/00000000000000000000.log\nLog starting offset: 0\n"
@@ -276,7 +276,7 @@ def test_the_dump_tool_s_text(tmp_path: Path) -> None:
         ("Dear diary", "unknown type of file"),
     ],
 )
-def test_what_is_about_groups_and_not_enough_says_what_it_lacks(text: str, words: str, tmp_path: Path) -> None:
+def test_incomplete_source_names_missing_fields(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "given.txt"
     path.write_text(text + "\n")
     found, issues = find_sources([str(path)])
@@ -285,7 +285,7 @@ def test_what_is_about_groups_and_not_enough_says_what_it_lacks(text: str, words
     assert words in issue.detail
 
 
-def test_what_is_what(tmp_path: Path) -> None:
+def test_source_types_are_recognized(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("x\n" + NEW.format("Stabilized group g generation 1 with 1 members.") + "\n")
     (tmp_path / "b.jsonl").write_text(json.dumps(event(1)) + "\n")
     (tmp_path / "c.jsonl").write_text('{"sampled_ms": 1, "topic": "t", "log_end": {"0": 5}}\n')
@@ -299,14 +299,14 @@ def test_what_is_what(tmp_path: Path) -> None:
     assert issues == []
 
 
-def test_what_is_nothing_is_said(tmp_path: Path) -> None:
+def test_unusable_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("hello\n")
     found, issues = find_sources([str(tmp_path), str(tmp_path / "readme.txt"), str(tmp_path / "gone")])
     assert found == []
     assert [issue.rule for issue in issues] == ["no_source"] * 3
 
 
-def test_what_may_not_be_read_is_named_and_the_rest_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = NEW.format("Stabilized group g generation 1 with 1 members.") + "\n"
     for name in ("a.log", "b.txt"):
         (tmp_path / name).write_text(line)
@@ -344,20 +344,20 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_found(tmp_path: Path, mon
         ("broker-1", "broker-1:9092"),
     ],
 )
-def test_what_was_probably_meant(argument: str, words: str) -> None:
+def test_suggestion_for_unknown_source(argument: str, words: str) -> None:
     found, (issue,) = find_sources([argument])
     assert found == []
     assert words in issue.detail
 
 
-def test_segments_outside_of_their_folder_are_recognised_by_name_only(tmp_path: Path) -> None:
+def test_moved_segments_are_recognized_by_name(tmp_path: Path) -> None:
     (tmp_path / "00000000000000000000.log").write_bytes(bytes(8) + b"\0\0\0\x40" + bytes(4) + b"\2" + bytes(60))
     found, (issue,) = find_sources([str(tmp_path)])
     assert found == []
     assert "__consumer_offsets-" in issue.detail
 
 
-def test_a_source_without_rows_is_named(tmp_path: Path) -> None:
+def test_source_without_rows_is_named(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text(NEW.format("Nothing that anybody knows.") + "\n")
     with Writer(tmp_path / "silver", "0") as writer:
@@ -369,7 +369,7 @@ def test_a_source_without_rows_is_named(tmp_path: Path) -> None:
     assert "for example: [2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2" in row["detail"]
 
 
-def test_a_packed_file_that_is_cut_is_read_up_to_there(tmp_path: Path) -> None:
+def test_cut_compressed_file_is_read_partly(tmp_path: Path) -> None:
     log, samples, export = tmp_path / "a.log.gz", tmp_path / "b.jsonl.gz", tmp_path / "c.jsonl.gz"
     log.write_bytes(cut(*(NEW.format(f"Stabilized group g generation {n} with 1 members.") for n in range(2000))))
     samples.write_bytes(
@@ -392,7 +392,7 @@ def cut(*lines: str) -> bytes:
     return packed[: len(packed) * 2 // 3]
 
 
-def test_a_record_of_a_large_group_fits_into_csv(tmp_path: Path) -> None:
+def test_large_group_record_fits_csv(tmp_path: Path) -> None:
     value = base64.b64encode(bytes(300_000)).decode()
     path = tmp_path / "e.csv"
     path.write_text(f"partition,offset,timestamp,key,value\n1,2,3,,{value}\n")

@@ -27,7 +27,7 @@ def test_as_much_as_by_the_minute(recorded_groups: dict[str, GroupInput]) -> Non
         assert len(rows) <= MOST_STEPS + 1
 
 
-def test_a_stop_is_seen(recorded_groups: dict[str, GroupInput]) -> None:
+def test_stop_is_detected(recorded_groups: dict[str, GroupInput]) -> None:
     """While the group waited for its slow member, no step begins; before and after, one follows the other."""
     analysis = analyse(recorded_groups["one-slow-member"])
     rows = throughput(analysis.commits)
@@ -40,14 +40,14 @@ def test_a_stop_is_seen(recorded_groups: dict[str, GroupInput]) -> None:
         assert inside == []
 
 
-def test_an_interval_of_commits_does_not_look_like_a_stop() -> None:
+def test_commit_interval_is_no_stop() -> None:
     times = [1_000_000 + 5_000 * n for n in range(100)]
     rows = throughput(analyse(group(times, [10 * n for n in range(100)])).commits)
     assert rows[0].step_ms == 5_000
     assert [b.start_ms - a.start_ms for a, b in pairwise(rows)] == [5_000] * (len(rows) - 1)
 
 
-def test_a_month_has_coarser_steps() -> None:
+def test_month_has_coarser_steps() -> None:
     day = 86_400_000
     rows = throughput(analyse(group([n * day // 24 for n in range(24 * 31)], list(range(24 * 31)))).commits)
     assert rows[0].step_ms in STEPS_MS

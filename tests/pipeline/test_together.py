@@ -38,11 +38,11 @@ def test_most_groups_at_the_same_time() -> None:
     ],
     ids=["two", "two and another later", "for a moment"],
 )
-def test_what_is_no_outage(still: dict[str, list[tuple[int, int]]]) -> None:
+def test_no_outage(still: dict[str, list[tuple[int, int]]]) -> None:
     assert outages(still, ALL) == []
 
 
-def test_groups_that_are_not_there_do_not_count() -> None:
+def test_absent_groups_do_not_count() -> None:
     lived = ALL | {f"old-{n}": (0, 5_000) for n in range(20)}
     still = {group: [(10_000, 19_000)] for group in ("a", "b", "c", "d")}
     assert outages(still, lived) == [Outage(10_000, 19_000, ("a", "b", "c", "d"), 4)]
@@ -56,7 +56,7 @@ def frozen(name: str) -> GroupInput:
     return story.rebalance(2, 308.2, 308.4, {"c-1/a": {"session": 6_000}}, "session_expired", "c-2/a").group_input()
 
 
-def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) -> None:
+def test_member_lost_with_broker_is_innocent(tmp_path: Path) -> None:
     for names in (["one"], ["one", "two", "three"]):
         gold = tmp_path / str(len(names))
         write_tables(_tables([frozen(name) for name in names]), gold)
@@ -72,7 +72,7 @@ def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) ->
             assert found["R35"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
 
 
-def test_a_broker_that_stood_still(incidents: Callable[[str], Recorded], tmp_path: Path) -> None:
+def test_broker_pause(incidents: Callable[[str], Recorded], tmp_path: Path) -> None:
     """The recording's last act: the broker is stopped for 8 s while three groups are left."""
     groups = incidents("classic-kafka-4.3").groups
     left = ["calm", "calm-default-ids", "calm-static"]
@@ -81,7 +81,7 @@ def test_a_broker_that_stood_still(incidents: Callable[[str], Recorded], tmp_pat
     assert {row["group"] for row in findings(tmp_path / "gold") if row["rule"] == "R35"} == set(left)
 
 
-def test_quiet_groups_of_the_large_recording_stop_at_no_time_together(recorded_groups: dict[str, GroupInput]) -> None:
+def test_large_recording_has_no_common_stop(recorded_groups: dict[str, GroupInput]) -> None:
     analyses = {name: analyse(copy.copy(group)) for name, group in recorded_groups.items()}
     still = {
         name: found for name, each in analyses.items() if (found := pauses(each.commits, each.ownership)) is not None

@@ -14,12 +14,12 @@ def test_every_story_is_told() -> None:
     assert played(stories).keys() == SERIOUS.keys()
 
 
-def test_fourteen_and_more_are_not_among_the_recorded_scenarios() -> None:
+def test_unrecorded_scenarios_are_absent() -> None:
     own = (OF_CLASSIC_GROUPS.keys() | SERIOUS.keys()) - ALSO_RECORDED.keys()
     assert len(own) >= 14
 
 
-def test_the_recorded_scenarios_that_are_named_exist(recording: Path) -> None:
+def test_named_scenarios_exist(recording: Path) -> None:
     expected = (recording / "expected.md").read_text()
     scenarios = {line[3:].strip() for line in expected.splitlines() if line.startswith("## ")}
     assert set(ALSO_RECORDED.values()) <= scenarios

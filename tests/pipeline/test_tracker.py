@@ -65,7 +65,7 @@ class Story:
         return [f"{alert.kind}: {alert.text}" for alert in alerts]
 
 
-def test_commits_that_stop_are_reported_once_and_their_return_too() -> None:
+def test_stopped_commits_are_reported_once() -> None:
     story = Story()
     story.generation("ada", "bob")
     assert story.commits(10) == []
@@ -76,7 +76,7 @@ def test_commits_that_stop_are_reported_once_and_their_return_too() -> None:
     assert story.later(31)
 
 
-def test_a_group_that_commits_seldom_is_given_its_time() -> None:
+def test_rare_commits_allow_longer_silence() -> None:
     story = Story()
     story.generation("ada")
     story.commits(5, every_s=60)
@@ -84,7 +84,7 @@ def test_a_group_that_commits_seldom_is_given_its_time() -> None:
     assert story.later(2)
 
 
-def test_members_that_commit_one_after_the_other_once_a_minute_are_silent_in_between() -> None:
+def test_staggered_minute_commits_are_silent_between() -> None:
     """Between two commits of the group pass 2 s or 58 s; the habit is a minute."""
     story = Story()
     story.generation("ada", "bob")
@@ -97,7 +97,7 @@ def test_members_that_commit_one_after_the_other_once_a_minute_are_silent_in_bet
     assert story.later(2) == ["silent: no commits for 175 s, usually every 58.0 s; members: ada, bob"]
 
 
-def test_a_group_that_is_new_is_given_two_minutes() -> None:
+def test_new_group_has_two_minutes() -> None:
     story = Story()
     story.generation("ada")
     story.commits(4, every_s=1)
@@ -120,7 +120,7 @@ def test_time_without_members_is_no_silence() -> None:
     assert story.later(29) == []
 
 
-def test_a_group_without_members_may_be_silent() -> None:
+def test_empty_group_may_be_silent() -> None:
     story = Story()
     story.generation("ada")
     story.commits(5)
@@ -128,20 +128,20 @@ def test_a_group_without_members_may_be_silent() -> None:
     assert story.later(3_600) == []
 
 
-def test_a_member_that_goes_is_named() -> None:
+def test_departed_member_is_named() -> None:
     story = Story()
     story.generation("ada", "bob", "eve")
     assert story.generation("ada", "eve") == ["members_gone: generation 2: bob is gone, 2 left"]
     assert story.generation("ada", "eve", "bob") == []
 
 
-def test_a_member_that_comes_back_under_another_id_is_not_gone() -> None:
+def test_returned_member_is_not_gone() -> None:
     story = Story()
     story.reads(Generation, 1, [("b-1", "bob"), ("a-1", "ada")])
     assert story.reads(Generation, 2, [("b-2", "bob"), ("a-1", "ada")]) == []
 
 
-def test_a_silence_that_was_not_read_is_none() -> None:
+def test_unread_silence_is_ignored() -> None:
     """After a restart the log's end is read later than alarms are due: the commits that they miss are in it."""
     story = Story()
     story.generation("ada")
@@ -154,7 +154,7 @@ def test_a_silence_that_was_not_read_is_none() -> None:
     assert story.later(29) == []
 
 
-def test_who_begins_to_look_gives_a_group_its_time() -> None:
+def test_first_look_gives_group_time() -> None:
     """While nobody looked the cluster may have been away, too."""
     story = Story()
     story.generation("ada")
@@ -165,7 +165,7 @@ def test_who_begins_to_look_gives_a_group_its_time() -> None:
     assert story.later(31) == ["silent: no commits for 103 s, usually every 5.0 s; members: ada"]
 
 
-def test_a_cluster_that_was_away_for_ten_minutes_is_no_silence_of_its_groups(tmp_path: Path) -> None:
+def test_cluster_outage_is_no_silence(tmp_path: Path) -> None:
     """Nothing is looked at meanwhile; timers ring. When it is back, groups have their usual time to commit again."""
     story, path = Story(), tmp_path / "watched.json"
     kept = WatchedUntil(path)
@@ -190,7 +190,7 @@ def test_a_cluster_that_was_away_for_ten_minutes_is_no_silence_of_its_groups(tmp
     assert looks(5, away=False) == [f"silent: no commits for {1 + 600 + 31} s, usually every 5.0 s; members: ada, bob"]
 
 
-def test_how_far_was_read_travels_in_a_file(tmp_path: Path) -> None:
+def test_position_is_stored_in_file(tmp_path: Path) -> None:
     path = tmp_path / "watched.json"
     assert watched(path) == NEVER
     kept = WatchedUntil(path)
@@ -207,7 +207,7 @@ def test_how_far_was_read_travels_in_a_file(tmp_path: Path) -> None:
     assert watched(path).since_ms == START_MS + 91_000, "a restart"
 
 
-def test_a_storm_is_reported_once() -> None:
+def test_storm_is_reported_once() -> None:
     story = Story()
     told: list[str] = []
     for _ in range(8):
@@ -226,7 +226,7 @@ def test_rebalances_far_apart_are_no_storm() -> None:
     assert told == []
 
 
-def test_a_group_that_comes_and_goes_as_a_whole_is_no_storm() -> None:
+def test_whole_group_restarts_are_no_storm() -> None:
     """A console consumer that somebody starts now and then, and a job of two members: nobody was interrupted."""
     for members in (("ada",), ("ada", "bob")):
         story = Story()
@@ -241,7 +241,7 @@ def test_a_group_that_comes_and_goes_as_a_whole_is_no_storm() -> None:
         assert [each for each in told if each.startswith("storm")] == []
 
 
-def test_what_is_long_past_is_no_news() -> None:
+def test_old_events_are_ignored() -> None:
     story = Story()
     story.generation("ada", "bob")
     story.commits(5)
@@ -252,14 +252,14 @@ def test_what_is_long_past_is_no_news() -> None:
     assert story.state.generation == 9
 
 
-def test_a_generation_that_goes_back_is_another_group_of_that_name() -> None:
+def test_lower_generation_is_new_group() -> None:
     story = Story()
     story.generation("ada", "bob", number=40)
     assert story.generation("eve", number=1) == []
     assert story.state.generation == 1
 
 
-def test_members_of_the_newer_protocol_come_and_go_one_by_one() -> None:
+def test_consumer_members_change_individually() -> None:
     story = Story()
     story.reads(Joined, "a", "ada")
     story.reads(Joined, "b", "bob")

@@ -15,7 +15,7 @@ def commit(offset: int, group: str, ts_ms: int) -> LogRow:
     return 0, offset, ts_ms, encode_key(1, {"group": group, "topic": "t", "partition": 0}), encode_value(1, 4, value)
 
 
-def test_commits_of_several_runs_and_odd_ones_become_one_row_each() -> None:
+def test_commits_become_one_row_each() -> None:
     """A group whose name is no ASCII is read by the plain decoder, beside the others."""
     runs = [
         [commit(0, "orders", NOW), commit(1, "billing", NOW)],

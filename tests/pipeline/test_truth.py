@@ -50,7 +50,7 @@ def read(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_generations_are_what_their_members_heard(
+def test_generations_match_member_responses(
     name: str, played: Callable[[str], tuple[Play, Path]], read: Callable[[str, str], GroupInput]
 ) -> None:
     play, _ = played(name)
@@ -66,7 +66,7 @@ def test_generations_are_what_their_members_heard(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_movement_is_what_members_gained_and_lost(
+def test_movement_counts_assigned_and_revoked(
     name: str, played: Callable[[str], tuple[Play, Path]], read: Callable[[str, str], GroupInput]
 ) -> None:
     play, _ = played(name)
@@ -91,9 +91,7 @@ def members_of(play: Play, generation: int) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("source", ["both", "topic"])
-def test_each_rule_on_its_scenario_and_on_no_other(
-    name: str, source: str, read: Callable[[str, str], GroupInput]
-) -> None:
+def test_rule_matches_only_its_scenario(name: str, source: str, read: Callable[[str, str], GroupInput]) -> None:
     """With the event log, and from the offsets topic alone: less is certain then, but nothing else is said."""
     must, may = SCENARIOS[NAMES[name]]
     group = read(name, source)
@@ -104,7 +102,7 @@ def test_each_rule_on_its_scenario_and_on_no_other(
         assert must <= found.keys(), told
 
 
-def test_the_times_of_a_slow_member(read: Callable[[str, str], GroupInput]) -> None:
+def test_slow_member_times(read: Callable[[str, str], GroupInput]) -> None:
     rows = analyse_group(read("slow_member", "both"))
     (slow,) = [row for row in rows["rebalances"] if (row["prepare_us"] or 0) > 10_000_000]
     assert slow["laggard_client"] == "bob"
@@ -113,7 +111,7 @@ def test_the_times_of_a_slow_member(read: Callable[[str, str], GroupInput]) -> N
 
 
 @pytest.mark.parametrize("source", ["both", "topic"])
-def test_the_group_whose_offsets_expired_went_on_elsewhere(source: str, read: Callable[[str, str], GroupInput]) -> None:
+def test_expired_group_continued_elsewhere(source: str, read: Callable[[str, str], GroupInput]) -> None:
     group = read("offsets_expired", source)
     (finding,) = (finding for finding in diagnose(analyse(group)) if finding.rule == "R27")
     assert finding.title == "Offsets expired and the group continued elsewhere"

@@ -37,7 +37,7 @@ def refused(code: int) -> urllib.error.HTTPError:
     return urllib.error.HTTPError("http://h/", code, "no", Headers(), None)
 
 
-def test_what_comes_together_goes_together() -> None:
+def test_simultaneous_alerts_are_sent_together() -> None:
     world = World()
     world.alert()
     world.alert(group="payments")
@@ -48,7 +48,7 @@ def test_what_comes_together_goes_together() -> None:
     assert [alert["group"] for alert in body["alerts"]] == ["orders", "payments"]
 
 
-def test_an_address_that_fails_is_tried_again_with_longer_and_longer_pauses() -> None:
+def test_failing_address_is_retried_with_backoff() -> None:
     world = World(ConnectionRefusedError("refused"), refused(503), refused(429))
     world.alert()
     world.hook.send_waiting()
@@ -57,7 +57,7 @@ def test_an_address_that_fails_is_tried_again_with_longer_and_longer_pauses() ->
     assert world.said == []
 
 
-def test_in_the_end_it_is_said_and_the_next_alert_is_tried_afresh() -> None:
+def test_retries_end_with_warning() -> None:
     world = World(*[ConnectionRefusedError("refused")] * TRIES)
     world.alert()
     world.hook.send_waiting()
@@ -67,7 +67,7 @@ def test_in_the_end_it_is_said_and_the_next_alert_is_tried_afresh() -> None:
     assert len(world.bodies) == 1
 
 
-def test_a_refusal_is_not_tried_again() -> None:
+def test_rejection_is_not_retried() -> None:
     world = World(refused(404))
     world.alert()
     world.hook.send_waiting()
@@ -75,7 +75,7 @@ def test_a_refusal_is_not_tried_again() -> None:
     assert "404" in world.said[0]
 
 
-def test_the_same_is_not_sent_twice_in_a_row() -> None:
+def test_repeated_alert_is_not_sent() -> None:
     world = World()
     for _ in range(9):
         world.alert()
@@ -85,7 +85,7 @@ def test_the_same_is_not_sent_twice_in_a_row() -> None:
     assert [len(body["alerts"]) for body in world.bodies if isinstance(body["alerts"], list)] == [2]
 
 
-def test_a_storm_of_alerts_is_cut_and_that_is_said() -> None:
+def test_alert_storm_is_cut() -> None:
     world = World()
     for number in range(MOST_WAITING + 7):
         world.alert(str(number))
@@ -119,6 +119,6 @@ def test_over_a_real_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://"])
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_address(url: str) -> None:
     with pytest.raises(ValueError, match="not a webhook address"):
         checked_address(url)

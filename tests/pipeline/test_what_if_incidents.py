@@ -99,7 +99,7 @@ def test_restarts_cause_all_rebalances_of_truth(groups: dict[str, GroupInput], g
     assert only(groups[group], "R26").evidence["rebalances_counted"] >= rebalances
 
 
-def test_record_in_batch_is_not_pinned_down(groups: dict[str, GroupInput]) -> None:
+def test_record_in_batch_is_not_exact(groups: dict[str, GroupInput]) -> None:
     finding = only(groups["poison-poll15"], "R46")
     assert "processes the record at or after poison-3@50 for longer" in finding.text
     assert finding.advice.startswith("Read the records from poison-3@50 on")

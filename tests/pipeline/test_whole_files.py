@@ -9,7 +9,7 @@ import pytest
 from kohort.pipeline.whole_files import replace_text, replacing
 
 
-def test_a_reader_sees_the_old_file_until_the_new_one_is_complete(tmp_path: Path) -> None:
+def test_readers_see_complete_files(tmp_path: Path) -> None:
     path = tmp_path / "findings.json"
     replace_text(path, "old")
     with replacing(path) as hidden:
@@ -19,7 +19,7 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_complete(tmp_path: Path
     assert [each.name for each in tmp_path.iterdir()] == ["findings.json"]
 
 
-def test_what_fails_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_write_keeps_old_file(tmp_path: Path) -> None:
     path = tmp_path / "findings.json"
     replace_text(path, "old")
     with pytest.raises(UnicodeEncodeError), replacing(path) as hidden:

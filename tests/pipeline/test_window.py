@@ -44,7 +44,7 @@ def test_moments(text: str, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2x", "yesterday", "25:00", "-3h"])
-def test_what_is_neither(text: str) -> None:
+def test_invalid_window(text: str) -> None:
     with pytest.raises(ValueError, match="invalid time"):
         moment_ms(text, NOW)
     with pytest.raises(ValueError, match="invalid duration"):
@@ -63,7 +63,7 @@ def read(folder: Path, name: str, window: Window) -> dict[str, GroupInput]:
     return groups
 
 
-def test_a_window_holds_what_happened_in_it_and_who_was_there(tmp_path: Path) -> None:
+def test_window_keeps_events_and_members(tmp_path: Path) -> None:
     folder = unpacked("classic-kafka-4.3", tmp_path)
     truth = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
     (stopped,) = [row["ms"] for row in truth if row["group"] == "suspended" and row.get("signal") == "SIGSTOP"]
@@ -83,7 +83,7 @@ def test_a_window_holds_what_happened_in_it_and_who_was_there(tmp_path: Path) ->
     assert analysis.span_ms[0] >= stopped - 3_000
 
 
-def test_what_was_over_before_is_no_finding(tmp_path: Path) -> None:
+def test_earlier_incident_is_no_finding(tmp_path: Path) -> None:
     folder = unpacked("kafka-4.3", tmp_path)
     whole = read(folder, "all", Window())
     for name in ("crash-loop", "poll-timeout", "migrates", "storm"):

@@ -20,7 +20,7 @@ from tests.pipeline.local_groups import load_groups
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-def test_a_consumer_of_kohort_is_seen(tmp_path: Path) -> None:
+def test_kohort_consumer_is_recorded(tmp_path: Path) -> None:
     with serving(nodes=2) as bootstrap:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(120)

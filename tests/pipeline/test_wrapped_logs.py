@@ -34,7 +34,7 @@ def lines(wrap: Line) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WRAPPINGS)
-def test_each_wrapping_tells_what_the_plain_log_tells(name: str, tmp_path: Path) -> None:
+def test_wrapped_log_equals_plain_log(name: str, tmp_path: Path) -> None:
     expected, _ = told(tmp_path / "plain.log", "\n".join(lines(plain)))
     assert len(expected) == len(SAID)
     events, issues = told(tmp_path / "server.log", "\n".join(lines(WRAPPINGS[name])))
@@ -43,34 +43,34 @@ def test_each_wrapping_tells_what_the_plain_log_tells(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", [name for name in WRAPPINGS if name != "log4j2, pretty"])
-def test_a_collector_may_collect_what_a_collector_wrote(name: str, tmp_path: Path) -> None:
+def test_nested_wrappers_are_unwrapped(name: str, tmp_path: Path) -> None:
     expected, _ = told(tmp_path / "plain.log", "\n".join(lines(plain)))
     twice = [json.dumps({"time": iso(FIRST_MS), "log": line}) for line in lines(WRAPPINGS[name])]
     events, _ = told(tmp_path / "server.log", "\n".join(twice))
     assert facts(events) == facts(expected)
 
 
-def test_a_whole_document_is_read_event_by_event(tmp_path: Path) -> None:
+def test_whole_document_is_streamed(tmp_path: Path) -> None:
     """As `aws logs filter-log-events` prints it."""
     document = {"events": [json.loads(line) for line in lines(WRAPPINGS["CloudWatch"])], "searchedLogStreams": []}
     events, issues = told(tmp_path / "answer.json", json.dumps(document, indent=4))
     assert (len(events), issues) == (len(SAID), [])
 
 
-def test_what_cannot_be_read_is_counted_and_not_passed_over(tmp_path: Path) -> None:
+def test_unreadable_lines_are_counted(tmp_path: Path) -> None:
     """A line of the coordinator without a time says nothing, and that is said."""
     events, (issue,) = told(tmp_path / "server.log", "\n".join([bare(SAID[0]), *lines(plain)]))
     assert len(events) == len(SAID)
     assert "1 lines with '[GroupCoordinator and no time, or in another form'" in issue.detail
 
 
-def test_an_object_that_never_ends_costs_itself(tmp_path: Path) -> None:
+def test_endless_object_is_skipped(tmp_path: Path) -> None:
     text = "\n".join(["{", '"message": "cut', *lines(plain)])
     events, _ = told(tmp_path / "server.log", text)
     assert facts(events) == facts(told(tmp_path / "plain.log", "\n".join(lines(plain)))[0])
 
 
-def test_the_words_of_1_x(tmp_path: Path) -> None:
+def test_kafka_1_x_log_lines(tmp_path: Path) -> None:
     """They name no reason, no members and no leader."""
     words = (
         "Preparing to rebalance group orders with old generation 1 (__consumer_offsets-31)",

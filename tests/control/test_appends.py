@@ -6,7 +6,7 @@ from kohort.control.control_errors import ControlError
 from tests.control.talking import Lab
 
 
-def test_an_assignment_that_is_written_and_not_reported_is_not_handed_out(lab: Lab) -> None:
+def test_unconfirmed_assignment_is_not_sent(lab: Lab) -> None:
     lab.talk("""
         ada joins
           <- NONE {generation_id: 1}
@@ -22,7 +22,7 @@ def test_an_assignment_that_is_written_and_not_reported_is_not_handed_out(lab: L
     assert lab.state() == "Stable"
 
 
-def test_what_is_held_is_reported_when_the_rule_ends(lab: Lab) -> None:
+def test_held_append_completes_with_rule(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     with lab.laboratory.appends.of("commit").hold():
         lab.talk("""
@@ -33,7 +33,7 @@ def test_what_is_held_is_reported_when_the_rule_ends(lab: Lab) -> None:
     assert lab.laboratory.appends.rules == []
 
 
-def test_a_slow_append_answers_late(lab: Lab) -> None:
+def test_slow_append_delays_response(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     lab.laboratory.appends.of("commit").delay(seconds=2)
     lab.talk("""
@@ -42,7 +42,7 @@ def test_a_slow_append_answers_late(lab: Lab) -> None:
         """)
 
 
-def test_an_append_that_fails_is_answered_as_in_kafka(lab: Lab) -> None:
+def test_failed_append_returns_kafka_error(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     lab.laboratory.appends.of("commit").fail("NOT_ENOUGH_REPLICAS", times=1)
     lab.talk("""
@@ -66,7 +66,7 @@ def test_other_appends_are_left_alone(lab: Lab) -> None:
     assert rule.acted == 0
 
 
-def test_what_the_storage_never_says_is_refused(lab: Lab) -> None:
+def test_unknown_storage_error_is_rejected(lab: Lab) -> None:
     with pytest.raises(ControlError, match="did you mean NOT_ENOUGH_REPLICAS"):
         lab.laboratory.appends.of().fail("NOT_ENOUGH_REPLICA")
     with pytest.raises(ControlError, match="unknown kind of append 'comit'; did you mean commit"):

@@ -9,7 +9,7 @@ from tests.control.talking import Lab
 from tests.support.manual_clock import ManualClock
 
 
-def test_it_runs_with_the_machine_until_it_is_changed() -> None:
+def test_clock_follows_machine_until_changed() -> None:
     machine = ManualClock(500)
     clock = LabClock(machine)
     machine.advance(250)
@@ -43,12 +43,12 @@ def test_it_runs_faster_and_slower() -> None:
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan"), 1e6])
-def test_a_scale_that_is_none_is_refused(scale: float) -> None:
+def test_invalid_scale_is_rejected(scale: float) -> None:
     with pytest.raises(ValueError, match="pause the clock"):
         LabClock(ManualClock()).run(scale)
 
 
-def test_while_it_stands_still_requests_are_answered_and_no_session_ends(lab: Lab) -> None:
+def test_paused_clock_expires_no_session(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 1000}")
     lab.clock.pause()
     lab.talk("""
@@ -63,7 +63,7 @@ def test_while_it_stands_still_requests_are_answered_and_no_session_ends(lab: La
     assert lab.state() == "Empty"
 
 
-def test_records_are_waited_for_in_real_time_while_it_stands_still(lab: Lab) -> None:
+def test_paused_clock_fetches_in_real_time(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     lab.clock.pause()
     lab.talk("""
@@ -72,14 +72,14 @@ def test_records_are_waited_for_in_real_time_while_it_stands_still(lab: Lab) -> 
         """)
 
 
-def test_a_fast_clock_ends_sessions_sooner(lab: Lab) -> None:
+def test_fast_clock_expires_sessions_sooner(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 10000}")
     lab.clock.run(100)
     lab.talk("wait 101 ms")
     assert lab.state() == "Empty"
 
 
-def test_a_jump_spares_those_who_live(lab: Lab) -> None:
+def test_jump_keeps_live_members(lab: Lab) -> None:
     lab.talk("given ada, bob, eve share a stable group {session_timeout_ms: 10000}")
     lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
     lab.talk("eve disconnects")
@@ -91,13 +91,13 @@ def test_a_jump_spares_those_who_live(lab: Lab) -> None:
         """)
 
 
-async def test_a_jump_halts_for_who_hears_only_on_its_way_which_member_it_is(lab: Lab) -> None:
+async def test_jump_stops_for_late_member_id(lab: Lab) -> None:
     lab.talk("ada JoinGroup v2 {}")
     (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
     assert "which is alive and has not synced in group" in told
 
 
-async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(lab: Lab) -> None:
+async def test_jump_stops_for_pending_member_id(lab: Lab) -> None:
     lab.talk("""
         ada JoinGroup v9 {}
           <- MEMBER_ID_REQUIRED
@@ -106,7 +106,7 @@ async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(l
     assert "which is alive and has not joined group" in told
 
 
-async def test_a_jump_halts_for_nobody_who_was_given_an_id_and_is_kept_from_joining_with_it(lab: Lab) -> None:
+async def test_jump_ignores_blocked_member_ids(lab: Lab) -> None:
     lab.talk("""
         ada JoinGroup v9 {}
           <- MEMBER_ID_REQUIRED
@@ -115,7 +115,7 @@ async def test_a_jump_halts_for_nobody_who_was_given_an_id_and_is_kept_from_join
     assert await jump(lab.laboratory, 3_600_000, patience_s=0.01) == []
 
 
-def test_a_jump_keeps_sessions_of_a_few_members_at_a_time(lab: Lab) -> None:
+def test_jump_refreshes_sessions_in_batches(lab: Lab) -> None:
     for number in range(MEMBERS_AT_ONCE + 1):
         lab.talk(f"ada/{number} JoinGroup v2 {{group_id: group-{number}}}\n  <- NONE")
     slices = list(lab.laboratory.keep_alive(lab.clock.now_ms() + 3_600_000))
@@ -123,7 +123,7 @@ def test_a_jump_keeps_sessions_of_a_few_members_at_a_time(lab: Lab) -> None:
     assert list(lab.laboratory.keep_alive(lab.clock.now_ms() + 3_600_000)) == [], "they have been kept"
 
 
-def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
+def test_jump_keeps_live_consumer_members(lab: Lab) -> None:
     lab.talk("""
         given topic $topic with 4 partitions
         given ada, bob share a consumer group {topics: [$topic]}
@@ -140,7 +140,7 @@ def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
         """)
 
 
-def test_a_jump_spares_members_of_streams_groups_that_live() -> None:
+def test_jump_keeps_live_streams_members() -> None:
     lab = Lab("streams")
     lab.talk("""
         given topic $topic with 2 partitions
@@ -162,7 +162,7 @@ def test_a_jump_spares_members_of_streams_groups_that_live() -> None:
 
 
 @pytest.mark.long
-def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None:
+def test_long_jump_skips_missed_housekeeping(lab: Lab) -> None:
     """Retention and compaction come thousands of times a day; in a jump they come in its last minute."""
     topics = lab.laboratory.cluster.topics
     passes, ordinary = 0, topics.maintain
@@ -180,13 +180,13 @@ def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None
     assert passes > in_a_minute, "and goes on as before"
 
 
-def test_a_jump_may_spare_nobody(lab: Lab) -> None:
+def test_jump_may_expire_all_members(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.laboratory.advance(10_001, expire_live_members=True)
     assert lab.state() == "Empty"
 
 
-def test_everything_on_the_way_happens_in_its_order(lab: Lab) -> None:
+def test_jump_keeps_event_order(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group {rebalance_timeout_ms: 5000, session_timeout_ms: 20000}
         eve joins {rebalance_timeout_ms: 5000}
@@ -200,7 +200,7 @@ def test_everything_on_the_way_happens_in_its_order(lab: Lab) -> None:
     assert lab.state() == "Empty"
 
 
-def test_a_jump_keeps_idle_connections_open(lab: Lab) -> None:
+def test_jump_keeps_idle_connections(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.laboratory.advance(3_600_000)
     lab.talk("""
@@ -209,7 +209,7 @@ def test_a_jump_keeps_idle_connections_open(lab: Lab) -> None:
         """)
 
 
-def test_invented_member_ids_are_forgotten_and_members_are_not(lab: Lab) -> None:
+def test_unused_member_ids_expire(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 10000}")
     for number in range(300):
         lab.talk(f"""

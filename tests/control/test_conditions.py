@@ -6,7 +6,7 @@ from kohort.control.control_errors import ControlError
 from tests.control.talking import Lab
 
 
-def test_a_heartbeat_waits_until_its_group_is_stable(lab: Lab) -> None:
+def test_heartbeat_waits_for_stable_group(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group")
     rule = lab.faults.on("Heartbeat", client_id="bob").delay(until="Stable")
     lab.talk("""
@@ -28,7 +28,7 @@ def test_a_heartbeat_waits_until_its_group_is_stable(lab: Lab) -> None:
     assert (rule.seen, rule.acted) == (2, 2)
 
 
-def test_an_answer_waits_until_somebody_joins(lab: Lab) -> None:
+def test_response_waits_for_join(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.faults.on("OffsetCommit").delay_response(until="member_added")
     lab.talk("""
@@ -44,7 +44,7 @@ def test_an_answer_waits_until_somebody_joins(lab: Lab) -> None:
         """)
 
 
-def test_a_request_waits_until_somebody_is_at_a_stop(lab: Lab) -> None:
+def test_request_waits_for_held_request(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group")
     lab.faults.on("Heartbeat", client_id="ada").delay(until="sync-received")
     lab.talk("""
@@ -58,7 +58,7 @@ def test_a_request_waits_until_somebody_is_at_a_stop(lab: Lab) -> None:
         """)
 
 
-def test_when_the_rule_ends_what_it_delays_goes_on(lab: Lab) -> None:
+def test_rule_end_releases_delayed_requests(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat").delay(until="Empty")
     lab.talk("""
@@ -69,7 +69,7 @@ def test_when_the_rule_ends_what_it_delays_goes_on(lab: Lab) -> None:
     lab.talk("ada <- NONE")
 
 
-def test_who_is_delayed_until_something_happens_is_silent(lab: Lab) -> None:
+def test_delayed_member_sends_no_heartbeat(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.faults.on("Heartbeat", client_id="bob").delay(until="PreparingRebalance")
     lab.laboratory.advance(10_001)
@@ -80,7 +80,7 @@ def test_who_is_delayed_until_something_happens_is_silent(lab: Lab) -> None:
     assert lab.state() == "PreparingRebalance"
 
 
-def test_a_clock_that_stands_still_delays_nothing_further(lab: Lab) -> None:
+def test_paused_clock_adds_no_delay(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group")
     lab.faults.on("Heartbeat", client_id="ada").delay(until="member_removed")
     lab.clock.pause()
@@ -101,12 +101,12 @@ def test_a_clock_that_stands_still_delays_nothing_further(lab: Lab) -> None:
         ("join-completed", r"did you mean join-complete\?"),
     ],
 )
-def test_what_never_comes_is_refused_with_the_nearest_word(lab: Lab, word: str, advice: str) -> None:
+def test_unreachable_condition_suggests_a_name(lab: Lab, word: str, advice: str) -> None:
     with pytest.raises(ControlError, match=advice):
         lab.faults.on("Heartbeat").delay(until=word)
 
 
-def test_a_delay_has_one_end(lab: Lab) -> None:
+def test_delay_needs_one_end(lab: Lab) -> None:
     with pytest.raises(ControlError, match="either seconds or until"):
         lab.faults.on("Heartbeat").delay()
     with pytest.raises(ControlError, match="either seconds or until"):

@@ -44,7 +44,7 @@ def third_joins(lab: Lab) -> Group:
     return group
 
 
-def test_a_group_and_its_members(lab: Lab) -> None:
+def test_group_and_its_members(lab: Lab) -> None:
     group = shared(lab)
     topic = lab.name("topic")
     assert (group.type, group.state, group.generation, group.assignment_epoch) == ("consumer", "Stable", 3, 3)
@@ -60,7 +60,7 @@ def test_a_group_and_its_members(lab: Lab) -> None:
     assert str(group) == f"group {group.id} (Stable, epoch 3, members: ada, bob)"
 
 
-def test_reconciliation_waits_for_who_does_not_give_up_a_partition(lab: Lab) -> None:
+def test_reconciliation_waits_for_revocation(lab: Lab) -> None:
     group = third_joins(lab)
     slow = next(member for member in group.members if member.revoking)
     eve = group.member("eve")
@@ -81,7 +81,7 @@ def test_reconciliation_waits_for_who_does_not_give_up_a_partition(lab: Lab) -> 
     assert "has not revoked partitions" in str(group.history[-1])
 
 
-def test_who_holds_it_up_is_removed_and_named(lab: Lab) -> None:
+def test_blocking_member_is_removed(lab: Lab) -> None:
     group = third_joins(lab)
     slow = next(member for member in group.members if member.revoking)
     lab.laboratory.advance(30_000)
@@ -94,7 +94,7 @@ def test_who_holds_it_up_is_removed_and_named(lab: Lab) -> None:
     assert waits[0].what == "the next target assignment (group.consumer.assignment.interval.ms)"
 
 
-def test_a_rebalance_has_a_history(lab: Lab) -> None:
+def test_rebalance_history(lab: Lab) -> None:
     group = third_joins(lab)
     slow = next(member for member in group.members if member.revoking)
     lab.laboratory.advance(2_000)
@@ -113,7 +113,7 @@ def test_a_rebalance_has_a_history(lab: Lab) -> None:
     assert group.explain().waits == ()
 
 
-def test_a_static_member_that_stepped_out(lab: Lab) -> None:
+def test_static_member_with_temporary_leave(lab: Lab) -> None:
     lab.clock.pause()
     lab.talk("""
         given topic $topic with 4 partitions
@@ -128,7 +128,7 @@ def test_a_static_member_that_stepped_out(lab: Lab) -> None:
     assert wait.ends_in_ms == 45_000
 
 
-def test_rules_and_gates_look_at_epochs_and_states(lab: Lab) -> None:
+def test_rules_match_epochs_and_states(lab: Lab) -> None:
     group = third_joins(lab)
     slow = next(member for member in group.members if member.revoking)
     with lab.gates.hold("consumer-heartbeat-received", group=group.id) as gate:
@@ -150,7 +150,7 @@ def test_rules_and_gates_look_at_epochs_and_states(lab: Lab) -> None:
         lab.faults.on("ConsumerGroupHeartbeat", state="Asigning")
 
 
-def test_a_frozen_member_is_not_alive(lab: Lab) -> None:
+def test_frozen_member_is_not_alive(lab: Lab) -> None:
     group = shared(lab)
     lab.faults.freeze(group=group.id, client_id="bob")
     assert (group.member("ada").is_alive, group.member("bob").is_alive) == (True, False)
@@ -159,7 +159,7 @@ def test_a_frozen_member_is_not_alive(lab: Lab) -> None:
     assert (group.history[-1].cause, group.history[-1].actor) == ("session expired", "bob")
 
 
-def test_a_migration_can_be_waited_for(lab: Lab) -> None:
+def test_migration_can_be_awaited(lab: Lab) -> None:
     lab.talk("""
         given topic $topic with 4 partitions
         given ada shares a stable group {protocols: {range: subscription($topic)},
@@ -221,7 +221,7 @@ async def test_all_of_it_over_http(lab: Lab) -> None:
         assert f"waits for {slow} to revoke" in explanation[1]
 
 
-def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_lines_name_state_causes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(log, "info_enabled", True)
     monkeypatch.setattr(log, "info", lambda line, **_: lines.append(line.partition(": ")[2]))

@@ -35,11 +35,11 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize("name", PLAYABLE)
-def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
+def test_kafka_traffic_has_no_violation(name: str) -> None:
     assert violations_of(FILES[name]) == []
 
 
-def test_a_partition_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
+def test_partition_moved_after_revocation(lab: Lab) -> None:
     lab.talk(f"""
         {SHARED}
         ada OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
@@ -51,9 +51,7 @@ def test_a_partition_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) 
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_a_partition_that_is_given_before_it_was_given_up(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool
-) -> None:
+def test_partition_assigned_before_revocation(lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
     lab.laboratory.watch_safety(Budget(two_owners=allowed))
     lab.talk("""
         given topic $topic with 2 partitions
@@ -76,7 +74,7 @@ def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
 
 @pytest.mark.plain("it replaces a function of a module that may be compiled")
 @pytest.mark.parametrize(("epoch", "told"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
-def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
     respond = consumer_heartbeating._response
 
     def wrong(*each: Any) -> Any:
@@ -103,7 +101,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
         ("zoe", 3, "and is not a member"),
     ],
 )
-def test_a_commit_that_must_be_refused(
+def test_commit_with_required_rejection(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
 ) -> None:
     monkeypatch.setattr(ConsumerGroup, "check_commit", lambda *_, **__: ErrorCode.none)
@@ -116,7 +114,7 @@ def test_a_commit_that_must_be_refused(
     assert told in found
 
 
-def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
+def test_commit_for_partition_of_other_member(lab: Lab) -> None:
     """Kafka accepts it: it looks at epochs only."""
     lab.talk(f"""
         {SHARED}
@@ -128,7 +126,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
     assert "Budget(others_partitions=True)" in found
 
 
-def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
+def test_commit_without_assignment(lab: Lab) -> None:
     lab.laboratory.cluster.topics.create("t", 1)
     lab.talk("""
         given topic $topic with 1 partitions
@@ -140,7 +138,7 @@ def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
     assert "although it owns nothing" in found
 
 
-def test_a_partition_that_is_nobodys_for_longer_than_the_budget(lab: Lab) -> None:
+def test_unowned_partition_beyond_budget(lab: Lab) -> None:
     """Ada leaves, and bob sends no heartbeat for a while: what was hers waits for it."""
     assert lab.laboratory.safety is not None
     lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
@@ -158,7 +156,7 @@ def test_a_partition_that_is_nobodys_for_longer_than_the_budget(lab: Lab) -> Non
     assert told.endswith("(@pytest.mark.kafka(safety=Budget(unowned_ms=4000)) allows this)")
 
 
-def test_a_partition_that_is_nobodys_within_the_budget(lab: Lab) -> None:
+def test_unowned_partition_within_budget(lab: Lab) -> None:
     """Who is still giving a partition up owns it: it is nobody's from its last word until another one gets it."""
     assert lab.laboratory.safety is not None
     lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
@@ -178,7 +176,7 @@ def test_a_partition_that_is_nobodys_within_the_budget(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_a_group_that_everybody_has_left_owes_nobody_anything(lab: Lab) -> None:
+def test_empty_group_may_leave_partitions_unowned(lab: Lab) -> None:
     assert lab.laboratory.safety is not None
     lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
     lab.clock.pause()

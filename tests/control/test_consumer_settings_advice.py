@@ -19,7 +19,7 @@ def test_nothing_is_with_defaults(lab: Lab) -> None:
     assert badly_set(lab) == ()
 
 
-def test_a_rebalance_timeout_below_the_heartbeat_interval(lab: Lab) -> None:
+def test_rebalance_timeout_below_heartbeat_interval(lab: Lab) -> None:
     lab.talk("""
         given topic $topic
         ada beats {topics: [$topic], rebalance_timeout_ms: 4000}
@@ -29,7 +29,7 @@ def test_a_rebalance_timeout_below_the_heartbeat_interval(lab: Lab) -> None:
     assert told.startswith("ada's rebalance timeout (4 s; max.poll.interval.ms) is shorter than the heartbeat")
 
 
-def test_a_session_of_few_heartbeats() -> None:
+def test_session_with_few_heartbeats() -> None:
     lab = Lab("consumer")
     lab.talk("""
         given topic $topic
@@ -64,7 +64,7 @@ def test_votes_that_do_not_count(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("classic", [False, True])
-def test_rare_heartbeats_are_seen_while_somebody_listens(lab: Lab, classic: bool) -> None:
+def test_rare_heartbeats_are_noticed_while_observed(lab: Lab, classic: bool) -> None:
     lab.laboratory.cluster.group_events.listen(lambda recorded: None)
     lab.talk("given topic $topic with 1 partitions\ngiven ada shares a consumer group {topics: [$topic]}")
     if classic:

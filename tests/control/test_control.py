@@ -40,7 +40,7 @@ async def test_nodes_are_listed(control: httpx.AsyncClient) -> None:
     }
 
 
-async def test_a_node_stops(control: httpx.AsyncClient, broker: Broker) -> None:
+async def test_node_is_stopped(control: httpx.AsyncClient, broker: Broker) -> None:
     ada = broker.client(1)
     assert (await control.post("/nodes/2/stop")).json()["running"] is False
     assert ada.closed
@@ -50,7 +50,7 @@ async def test_a_node_stops(control: httpx.AsyncClient, broker: Broker) -> None:
 
 
 @pytest.mark.plain("it replaces a method of an object whose class may be compiled")
-async def test_a_node_starts(control: httpx.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_node_is_started(control: httpx.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = await control.post("/nodes/2/start")
     assert (runs.status_code, runs.json()) == (422, {"detail": "node 2 runs already"})
     broker.server.stop_node(broker.cluster.nodes[1])
@@ -78,7 +78,7 @@ async def test_leaders_are_listed(control: httpx.AsyncClient, broker: Broker) ->
     assert (second["leader"], second["leader_epoch"], second["replicas"]) == (None, 1, [3])
 
 
-async def test_a_leader_moves(control: httpx.AsyncClient, broker: Broker) -> None:
+async def test_leader_is_moved(control: httpx.AsyncClient, broker: Broker) -> None:
     moved = (await control.post("/leaders/__consumer_offsets/0", json={"node": 3})).json()
     assert (moved["leader"], moved["leader_epoch"], moved["replicas"]) == (3, 1, [3, 1, 2])
     assert 0 in broker.cluster.nodes[2].coordinator.shards
@@ -116,7 +116,7 @@ async def test_our_own_mistakes_are_no_refusals(
     assert "control: GET /nodes failed" in lines.getvalue()
 
 
-async def test_the_token_must_be_shown(broker: Broker, lines: StringIO) -> None:
+async def test_requests_require_token(broker: Broker, lines: StringIO) -> None:
     transport = httpx.ASGITransport(make_app(broker.server, "s3cret"))
     async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
         for shown in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "s3cret"}):
@@ -126,7 +126,7 @@ async def test_the_token_must_be_shown(broker: Broker, lines: StringIO) -> None:
     assert broker.cluster.nodes[0].running
 
 
-async def test_the_document_lists_every_path(control: httpx.AsyncClient) -> None:
+async def test_openapi_document_lists_every_path(control: httpx.AsyncClient) -> None:
     paths = (await control.get("/openapi.json")).json()["paths"]
     subjects = {
         "nodes", "leaders", "clock", "faults", "appends", "gates", "groups", "violations", "events", "metrics",

@@ -17,7 +17,7 @@ def group(lab: Lab) -> Group:
     return Group(lab.laboratory, lab.name("group"))
 
 
-def test_a_rule_denies_one_client_an_operation_and_the_others_go_on(lab: Lab) -> None:
+def test_rule_denies_only_one_client(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group")
     rule = lab.faults.on(client_id="bob").deny("Read", group="group*")
     lab.talk("""
@@ -36,7 +36,7 @@ def test_a_rule_denies_one_client_an_operation_and_the_others_go_on(lab: Lab) ->
         """)
 
 
-def test_what_is_denied_on_everything_is_hidden_too(lab: Lab) -> None:
+def test_denied_resources_are_hidden(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     with lab.faults.on("ListGroups").deny():
         lab.talk("""
@@ -45,7 +45,7 @@ def test_what_is_denied_on_everything_is_hidden_too(lab: Lab) -> None:
             """)
 
 
-def test_a_producer_without_any_right_gets_no_id(lab: Lab) -> None:
+def test_unauthorized_producer_gets_no_id(lab: Lab) -> None:
     asked = "ada InitProducerId v2 {transactional_id: null, transaction_timeout_ms: 60000}"
     lab.faults.on(client_id="ada").deny("Write", topic="orders")
     lab.talk(f"{asked}\n  <- NONE")
@@ -53,7 +53,7 @@ def test_a_producer_without_any_right_gets_no_id(lab: Lab) -> None:
     lab.talk(f"{asked}\n  <- CLUSTER_AUTHORIZATION_FAILED")
 
 
-def test_explain_says_which_right_a_member_lacks_and_events_tell_of_it(lab: Lab) -> None:
+def test_explain_names_missing_right(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given ada shares a stable group")
     with lab.faults.on("Heartbeat").deny("Read"):
@@ -75,7 +75,7 @@ def test_explain_says_which_right_a_member_lacks_and_events_tell_of_it(lab: Lab)
     assert event.detail["resource"] == f"GROUP:{group(lab).id}"
 
 
-def test_an_event_comes_at_most_every_ten_seconds(lab: Lab) -> None:
+def test_denial_events_are_rate_limited(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given ada shares a stable group")
     lab.faults.on("Heartbeat").deny("Read")
@@ -86,14 +86,14 @@ def test_an_event_comes_at_most_every_ten_seconds(lab: Lab) -> None:
     assert [None if each is None else each["n"] for each in told] == ["1", "3"]
 
 
-def test_what_cannot_be_denied_is_refused(lab: Lab) -> None:
+def test_unsupported_denial_is_rejected(lab: Lab) -> None:
     with pytest.raises(ControlError, match="did you mean Read"):
         lab.faults.on().deny("Reed")
     with pytest.raises(ControlError, match="name one resource"):
         lab.faults.on().deny("Read", topic="t", group="g")
 
 
-def test_an_acl_that_goes_in_the_middle_of_a_rebalance_leaves_a_member_behind(lab: Lab) -> None:
+def test_acl_removed_during_rebalance_strands_member(lab: Lab) -> None:
     """Nobody is removed for it. The rebalance waits for who may not join, and explain says why."""
     cluster = lab.laboratory.cluster
     cluster.settings.authorizer_class_name = STANDARD_AUTHORIZER

@@ -19,11 +19,11 @@ def should(lab: Lab) -> dict[str, str]:
     return {each.client: each.should for each in explained(lab).clients}
 
 
-def test_a_group_that_is_not_there(lab: Lab) -> None:
+def test_unknown_group(lab: Lab) -> None:
     assert "does not exist" in str(explained(lab))
 
 
-def test_a_stable_group_waits_for_nobody_and_its_members_are_to_beat(lab: Lab) -> None:
+def test_stable_group_awaits_only_heartbeats(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group
         wait 4000 ms
@@ -43,7 +43,7 @@ def test_a_stable_group_waits_for_nobody_and_its_members_are_to_beat(lab: Lab) -
     ]
 
 
-def test_a_join_phase_names_who_is_missing_and_the_timer_that_ends_it(lab: Lab) -> None:
+def test_join_phase_names_members_and_timer(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group {rebalance_timeout_ms: 20000}
         bob JoinGroup v9 {rebalance_timeout_ms: 20000, protocols: {range: new}}
@@ -56,7 +56,7 @@ def test_a_join_phase_names_who_is_missing_and_the_timer_that_ends_it(lab: Lab) 
     assert "REBALANCE_IN_PROGRESS" in should(lab)["ada"]
 
 
-def test_a_member_whose_request_waits_needs_no_session(lab: Lab) -> None:
+def test_waiting_request_needs_no_session(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group
         bob JoinGroup v9 {protocols: {range: new}}
@@ -65,7 +65,7 @@ def test_a_member_whose_request_waits_needs_no_session(lab: Lab) -> None:
     assert [each.session_ends_in_ms for each in explained(lab).clients] == [9_000, None]
 
 
-def test_static_members_differ_from_those_who_would_be_removed(lab: Lab) -> None:
+def test_static_members_are_distinguished_from_expiring(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group {ada: {group_instance_id: one}}
         bob JoinGroup v9 {protocols: {range: new}}
@@ -76,7 +76,7 @@ def test_static_members_differ_from_those_who_would_be_removed(lab: Lab) -> None
     assert "they are static and stay members" in wait.then
 
 
-def test_who_left_without_a_word_is_named(lab: Lab) -> None:
+def test_silently_departed_member_is_named(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group
         ada disconnects
@@ -86,7 +86,7 @@ def test_who_left_without_a_word_is_named(lab: Lab) -> None:
     assert "it cannot do so" in str(explained(lab).clients[0])
 
 
-def test_an_id_that_was_handed_out_is_waited_for(lab: Lab) -> None:
+def test_pending_member_id_is_awaited(lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group
         bob JoinGroup v9 {member_id: "", session_timeout_ms: 6000}
@@ -102,7 +102,7 @@ def test_an_id_that_was_handed_out_is_waited_for(lab: Lab) -> None:
     assert explained(lab).waits[0].what == "clients to join with the ids they received"
 
 
-def test_after_the_join_phase_the_leader_is_waited_for_first(lab: Lab) -> None:
+def test_leader_is_awaited_after_join_phase(lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group
         bob joins
@@ -122,7 +122,7 @@ def test_after_the_join_phase_the_leader_is_waited_for_first(lab: Lab) -> None:
     }
 
 
-def test_a_stable_group_may_still_wait_for_somebody_to_sync(lab: Lab) -> None:
+def test_stable_group_may_await_sync(lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group
         bob joins
@@ -139,7 +139,7 @@ def test_a_stable_group_may_still_wait_for_somebody_to_sync(lab: Lab) -> None:
     assert should(lab) == {"ada": "should send heartbeats", "bob": "should request its assignment (SyncGroup)"}
 
 
-def test_the_initial_delay_is_time_going_by() -> None:
+def test_initial_delay_is_explained() -> None:
     lab = Lab("initial-delay")
     lab.talk("""
         ada joins
@@ -157,7 +157,7 @@ def test_the_initial_delay_is_time_going_by() -> None:
     assert str(wait).startswith(f"more members {DELAY}; in 0.6 s: another round, since a member joined in this one")
 
 
-def test_settings_that_do_not_go_together_are_named(lab: Lab) -> None:
+def test_conflicting_settings_are_named(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group {bob: {session_timeout_ms: 40000,
           rebalance_timeout_ms: 35000, protocols: {sticky: m, range: m}}}
@@ -171,7 +171,7 @@ def test_settings_that_do_not_go_together_are_named(lab: Lab) -> None:
     assert str(explained(lab)).count("badly set:") == 4
 
 
-def test_rare_heartbeats_are_seen_while_somebody_listens(lab: Lab) -> None:
+def test_rare_heartbeats_are_noticed_while_observed(lab: Lab) -> None:
     lab.laboratory.cluster.group_events.listen(lambda recorded: None)
     lab.talk("given ada shares a stable group")
     for _ in range(3):
@@ -184,7 +184,7 @@ def test_rare_heartbeats_are_seen_while_somebody_listens(lab: Lab) -> None:
     assert told.startswith("ada sends a heartbeat every 4 s, more than a third of its session (10 s)")
 
 
-def test_members_with_one_client_id_go_by_their_ids(lab: Lab) -> None:
+def test_shared_client_id_uses_member_ids(lab: Lab) -> None:
     lab.talk("""
         ada connects as worker
         bob connects as worker
@@ -203,7 +203,7 @@ def test_restarts_under_new_ids_are_reported(lab: Lab) -> None:
     assert "bob has come back 3 times under a new member id" in explained(lab).badly_set[-1]
 
 
-def test_a_static_member_may_restart_as_often_as_it_likes(lab: Lab) -> None:
+def test_static_member_restarts_are_ignored(lab: Lab) -> None:
     lab.laboratory.record()
     for _ in range(3):
         lab.talk("""

@@ -31,7 +31,7 @@ def ada_fetches(lab: SharingLab, epoch: int = 0, most: int = 500) -> None:
         """)
 
 
-def test_who_holds_what_until_when(shared: SharingLab) -> None:
+def test_lock_owner_and_expiry(shared: SharingLab) -> None:
     shared.produce("a b c")
     ada_fetches(shared, most=2)
     shared.talk("wait 400 ms")
@@ -56,7 +56,7 @@ def test_nobody_has_fetched_yet(shared: SharingLab) -> None:
     assert why(shared, 0).endswith("the group's start offset is not determined yet (share.auto.offset.reset)")
 
 
-def test_a_last_delivery_says_so(shared: SharingLab) -> None:
+def test_last_delivery_is_mentioned(shared: SharingLab) -> None:
     shared.produce("a")
     ada_fetches(shared)
     for epoch in (1, 2):
@@ -83,7 +83,7 @@ def test_below_the_start(shared: SharingLab) -> None:
     assert partition(shared) == "begins at 2, 0 held, lag 0; no records remain"
 
 
-def test_at_the_delivery_limit_it_is_archived(shared: SharingLab) -> None:
+def test_delivery_limit_archives_record(shared: SharingLab) -> None:
     shared.produce("a")
     for epoch in range(3):
         ada_fetches(shared, epoch)
@@ -92,7 +92,7 @@ def test_at_the_delivery_limit_it_is_archived(shared: SharingLab) -> None:
     assert shared.queue.delivery_count(shared.topic, 0, 0) == 3
 
 
-def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -> None:
+def test_slow_member_exceeds_lock_duration(shared: SharingLab) -> None:
     shared.produce("a")
     ada_fetches(shared)
     shared.talk("wait 2000 ms")
@@ -106,7 +106,7 @@ def test_a_member_that_is_slower_than_its_locks_is_told_so(shared: SharingLab) -
     )
 
 
-def test_the_log_has_lost_it(shared: SharingLab) -> None:
+def test_deleted_record(shared: SharingLab) -> None:
     shared.produce("a b")
     shared.laboratory.topics.delete_records(shared.topic, 1)
     assert why(shared, 0) == "deleted from the log, which starts at 1"
@@ -129,7 +129,7 @@ def test_too_many_are_in_flight(shared: SharingLab) -> None:
     )
 
 
-def test_who_goes_leaves_the_partition_to_nobody(shared: SharingLab) -> None:
+def test_departed_member_leaves_partition_unassigned(shared: SharingLab) -> None:
     shared.produce("a")
     ada_fetches(shared)
     shared.talk("""
@@ -141,7 +141,7 @@ def test_who_goes_leaves_the_partition_to_nobody(shared: SharingLab) -> None:
     assert "it is assigned to no member" in partition(shared)
 
 
-def test_an_open_transaction_is_waited_for(shared: SharingLab) -> None:
+def test_open_transaction_blocks_records(shared: SharingLab) -> None:
     shared.talk("""
         zoe IncrementalAlterConfigs v1 {configs: {share.isolation.level: read_committed}}
           <- {responses: [{error_code: NONE}]}

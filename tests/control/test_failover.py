@@ -36,7 +36,7 @@ def group_of(lab: Lab) -> Group:
 # Zombies
 
 
-def test_a_zombie_answers_as_before_and_what_it_writes_is_fenced(lab: Lab) -> None:
+def test_zombie_writes_are_fenced(lab: Lab) -> None:
     lab.talk(SHARED)
     rule = lab.faults.zombie(group=lab.name("group"))
     lab.talk("""
@@ -55,7 +55,7 @@ def test_a_zombie_answers_as_before_and_what_it_writes_is_fenced(lab: Lab) -> No
     assert (rule.acted, len(list(lab.laboratory.zombies)), group_of(lab).coordinator) == (1, 1, 1)
 
 
-def test_a_zombie_lets_members_join_and_never_hands_out_anything(lab: Lab) -> None:
+def test_zombie_join_never_gets_assignment(lab: Lab) -> None:
     lab.talk(SHARED)
     before = len(group_of(lab).history)
     lab.faults.zombie(group=lab.name("group"))
@@ -78,7 +78,7 @@ def test_a_zombie_lets_members_join_and_never_hands_out_anything(lab: Lab) -> No
     assert "reported by zombie node" in group.timeline()
 
 
-def test_a_zombie_names_itself_and_others_name_the_new_coordinator(lab: Lab) -> None:
+def test_zombie_names_itself_as_coordinator(lab: Lab) -> None:
     lab.talk(SHARED)
     old = group_of(lab).coordinator
     with lab.faults.zombie(group=lab.name("group")):
@@ -99,7 +99,7 @@ def test_a_zombie_names_itself_and_others_name_the_new_coordinator(lab: Lab) -> 
     assert not lab.laboratory.zombies
 
 
-def test_when_its_rule_ends_who_waits_at_a_zombie_is_sent_away(lab: Lab) -> None:
+def test_rule_end_redirects_zombie_members(lab: Lab) -> None:
     lab.talk(SHARED)
     rule = lab.faults.zombie(group=lab.name("group"))
     lab.talk("""
@@ -113,7 +113,7 @@ def test_when_its_rule_ends_who_waits_at_a_zombie_is_sent_away(lab: Lab) -> None
     assert not lab.laboratory.zombies
 
 
-def test_who_beats_at_a_zombie_only_is_dead_to_the_new_coordinator(lab: Lab) -> None:
+def test_zombie_heartbeats_do_not_keep_member(lab: Lab) -> None:
     lab.talk(SHARED)
     lab.faults.zombie(group=lab.name("group"))
     lab.talk("""
@@ -134,7 +134,7 @@ def test_who_beats_at_a_zombie_only_is_dead_to_the_new_coordinator(lab: Lab) -> 
         """)  # to the zombie it is bob that has fallen silent
 
 
-def test_a_zombie_that_leads_again_is_none(lab: Lab) -> None:
+def test_reelected_zombie_is_leader_again(lab: Lab) -> None:
     lab.talk(SHARED)
     old = group_of(lab).coordinator
     lab.faults.zombie(group=lab.name("group"), node=old)
@@ -148,7 +148,7 @@ def test_a_zombie_that_leads_again_is_none(lab: Lab) -> None:
     assert group_of(lab).offsets == {(lab.name("topic"), 0): 6}
 
 
-def test_a_node_that_stops_leaves_no_zombie(lab: Lab) -> None:
+def test_stopped_node_leaves_no_zombie(lab: Lab) -> None:
     lab.talk(SHARED)
     lab.faults.zombie(group=lab.name("group"))
     group = group_of(lab)
@@ -171,7 +171,7 @@ def test_other_groups_move_as_they_should(lab: Lab) -> None:
     assert rule.acted == 0
 
 
-def test_a_zombie_is_chosen_by_group_and_node(lab: Lab) -> None:
+def test_zombie_is_selected_by_group(lab: Lab) -> None:
     with pytest.raises(ControlError, match="a zombie is selected by group and node; client_id is not supported"):
         lab.faults.on(client_id="ada").zombie()
 
@@ -179,7 +179,7 @@ def test_a_zombie_is_chosen_by_group_and_node(lab: Lab) -> None:
 # Loads
 
 
-def test_a_load_is_held_at_its_end(lab: Lab) -> None:
+def test_load_is_held_before_completion(lab: Lab) -> None:
     lab.talk(SHARED)
     gate = lab.gates.hold("offsets-loaded", group=lab.name("group"))
     lab.talk("""
@@ -207,7 +207,7 @@ def test_a_load_is_held_at_its_end(lab: Lab) -> None:
     assert list(lab.gates) == []
 
 
-def test_a_load_is_let_through_by_its_partition(lab: Lab) -> None:
+def test_load_is_released_by_partition(lab: Lab) -> None:
     lab.talk(SHARED)
     gate = lab.gates.hold("offsets-loaded")
     lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
@@ -218,7 +218,7 @@ def test_a_load_is_let_through_by_its_partition(lab: Lab) -> None:
     assert group_of(lab).state == "Stable"
 
 
-def test_a_load_of_another_group_passes(lab: Lab) -> None:
+def test_unrelated_load_passes(lab: Lab) -> None:
     lab.talk(SHARED)
     elsewhere = next(
         name
@@ -231,7 +231,7 @@ def test_a_load_of_another_group_passes(lab: Lab) -> None:
     assert (gate.held, group_of(lab).state) == ([], "Stable")
 
 
-def test_a_held_load_whose_partition_moves_on_waits_no_longer(lab: Lab) -> None:
+def test_held_load_ends_when_partition_moves(lab: Lab) -> None:
     lab.talk(SHARED)
     gate = lab.gates.hold("offsets-loaded", group=lab.name("group"))
     lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
@@ -245,7 +245,7 @@ def test_a_held_load_whose_partition_moves_on_waits_no_longer(lab: Lab) -> None:
     assert group_of(lab).state == "Stable"
 
 
-def test_others_load_past_one_that_is_held(lab: Lab) -> None:
+def test_held_load_does_not_block_others(lab: Lab) -> None:
     lab.talk(SHARED)
     lab.talk("""
         dan connects to the coordinator of $group2

@@ -13,7 +13,7 @@ from kohort.protocol.consumer_protocol import read_assignment
 from tests.control.talking import Lab
 
 
-def test_an_error_is_answered_and_the_broker_never_sees_the_request(lab: Lab) -> None:
+def test_error_rule_skips_broker(lab: Lab) -> None:
     with lab.faults.on("JoinGroup").error("COORDINATOR_NOT_AVAILABLE"):
         lab.talk("""
             ada JoinGroup v9 {member_id: "", group_id: $group}
@@ -26,7 +26,7 @@ def test_an_error_is_answered_and_the_broker_never_sees_the_request(lab: Lab) ->
         """)
 
 
-def test_times_says_how_often_a_rule_acts(lab: Lab) -> None:
+def test_times_limits_rule(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS", times=2)
     lab.talk("""
@@ -40,7 +40,7 @@ def test_times_says_how_often_a_rule_acts(lab: Lab) -> None:
     assert (rule.seen, rule.acted, rule.exhausted) == (3, 2, True)
 
 
-async def test_a_rule_that_only_counts_lets_others_act_and_is_waited_for(lab: Lab) -> None:
+async def test_counting_rule_lets_others_act(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     beats = lab.faults.on("Heartbeat").count()
     refusing = lab.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS", times=1)
@@ -60,7 +60,7 @@ async def test_a_rule_that_only_counts_lets_others_act_and_is_waited_for(lab: La
     assert (beats.seen, beats.acted, refusing.acted) == (2, 2, 1)
 
 
-async def test_a_wait_for_a_rule_that_does_not_act_says_how_often_it_has(lab: Lab) -> None:
+async def test_rule_wait_timeout_reports_count(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat").drop(nth=9)
     lab.talk("ada Heartbeat v4 {generation_id: 1}")
@@ -83,7 +83,7 @@ def test_nth_is_that_one_only(lab: Lab) -> None:
         """)
 
 
-def test_nth_with_times_is_from_that_one_on(lab: Lab) -> None:
+def test_nth_with_times_continues_from_there(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.faults.on("Heartbeat").error("NOT_COORDINATOR", nth=2, times=2)
     answers = []
@@ -123,7 +123,7 @@ def test_chance_comes_from_the_seed() -> None:
     ],
     ids=lambda conditions: next(iter(conditions)),
 )
-def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: MatchOptions) -> None:
+def test_partly_matching_request_passes(lab: Lab, conditions: MatchOptions) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat", **conditions).drop()
     lab.talk("""
@@ -133,7 +133,7 @@ def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions:
     assert rule.seen == 0
 
 
-def test_a_request_to_another_node_is_left_alone() -> None:
+def test_other_node_requests_pass() -> None:
     lab = Lab("three-brokers")
     rule = lab.faults.on("ApiVersions", node=2).drop()
     lab.talk("""
@@ -145,7 +145,7 @@ def test_a_request_to_another_node_is_left_alone() -> None:
     lab.stage.close()
 
 
-def test_a_request_that_meets_all_conditions_is_spoiled(lab: Lab) -> None:
+def test_matching_request_is_changed(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {group_instance_id: a}")
     group, member = lab.name("group"), lab.name("ada")
     lab.faults.on(
@@ -165,7 +165,7 @@ def test_a_request_that_meets_all_conditions_is_spoiled(lab: Lab) -> None:
         """)
 
 
-def test_a_dropped_request_silences_its_connection_until_the_rule_ends(lab: Lab) -> None:
+def test_dropped_request_silences_connection(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     with lab.faults.on("Heartbeat").drop(times=1):
         lab.talk("""
@@ -178,7 +178,7 @@ def test_a_dropped_request_silences_its_connection_until_the_rule_ends(lab: Lab)
     lab.talk("ada <- closed")
 
 
-def test_a_lost_answer_is_to_something_that_was_done(lab: Lab) -> None:
+def test_lost_response_keeps_its_effect(lab: Lab) -> None:
     with lab.faults.on("OffsetCommit").lose_response():
         lab.talk("""
             given topic $topic with 1 partitions
@@ -191,7 +191,7 @@ def test_a_lost_answer_is_to_something_that_was_done(lab: Lab) -> None:
         """)
 
 
-def test_the_broker_hangs_up_instead_of_handling_or_of_answering(lab: Lab) -> None:
+def test_broker_disconnects_before_or_after_handling(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     with lab.faults.on("OffsetCommit", client_id="ada").close():
         lab.talk('ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}\n<- closed')
@@ -203,7 +203,7 @@ def test_the_broker_hangs_up_instead_of_handling_or_of_answering(lab: Lab) -> No
         """)
 
 
-def test_a_cut_answer_ends_in_the_middle(lab: Lab) -> None:
+def test_cut_response_ends_midway(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.faults.on("Heartbeat").truncate(9)
     line = lab.line("ada")
@@ -213,7 +213,7 @@ def test_a_cut_answer_ends_in_the_middle(lab: Lab) -> None:
     assert line.bytes_heard - before == 9
 
 
-def test_a_delayed_request_is_seen_later_by_the_brokers_clock(lab: Lab) -> None:
+def test_delayed_request_is_handled_later(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
     with lab.faults.on("Heartbeat").delay(seconds=2):
         lab.talk("""
@@ -227,7 +227,7 @@ def test_a_delayed_request_is_seen_later_by_the_brokers_clock(lab: Lab) -> None:
             """)
 
 
-def test_a_delayed_answer_is_to_something_done_at_once(lab: Lab) -> None:
+def test_delayed_response_follows_immediate_handling(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
     with lab.faults.on("Heartbeat").delay_response(seconds=4):
         lab.talk("""
@@ -236,7 +236,7 @@ def test_a_delayed_answer_is_to_something_done_at_once(lab: Lab) -> None:
             """)
 
 
-def test_jitter_is_at_most_what_it_says(lab: Lab) -> None:
+def test_jitter_is_bounded(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     with lab.faults.on("Heartbeat").delay(seconds=1, jitter=0.5):
         for _ in range(10):
@@ -246,7 +246,7 @@ def test_jitter_is_at_most_what_it_says(lab: Lab) -> None:
                 """)
 
 
-def test_a_join_that_waits_can_lose_its_answer(lab: Lab) -> None:
+def test_delayed_join_can_lose_response(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     with lab.faults.on("JoinGroup", client_id="ada").close_after_handling():
         lab.talk("""
@@ -257,7 +257,7 @@ def test_a_join_that_waits_can_lose_its_answer(lab: Lab) -> None:
             """)
 
 
-def test_a_frozen_member_expires_and_comes_back_a_zombie(lab: Lab) -> None:
+def test_frozen_member_expires_and_returns(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {bob: {session_timeout_ms: 3000}}")
     with lab.faults.freeze(group=lab.name("group"), member=lab.name("bob")):
         lab.talk("""
@@ -270,7 +270,7 @@ def test_a_frozen_member_expires_and_comes_back_a_zombie(lab: Lab) -> None:
     lab.talk("bob <- UNKNOWN_MEMBER_ID {}")
 
 
-def test_a_client_that_is_cut_off_from_a_node_reaches_the_others() -> None:
+def test_cut_client_reaches_other_nodes() -> None:
     lab = Lab("three-brokers")
     with lab.faults.cut_off("ada", node=2):
         lab.talk("""
@@ -294,7 +294,7 @@ SHARES: dict[str, tuple[Any, dict[str, dict[str, tuple[int, ...]] | None]]] = {
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_a_leaders_assignment_is_replaced(lab: Lab, name: str) -> None:
+def test_leader_assignment_is_replaced(lab: Lab, name: str) -> None:
     change, expected = SHARES[name]
     lab.faults.on("SyncGroup").assign(change)
     lab.talk("given ada, bob share a stable group {shares: {ada: assignment(t:0), bob: assignment(t:1)}}")
@@ -304,7 +304,7 @@ def test_a_leaders_assignment_is_replaced(lab: Lab, name: str) -> None:
         assert (dict(read.partitions) if read else None) == partitions
 
 
-def test_a_member_that_the_leader_forgot_has_nothing(lab: Lab) -> None:
+def test_member_omitted_by_leader_gets_nothing(lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group
         bob joins
@@ -349,12 +349,12 @@ def test_garbage_reaches_every_member(lab: Lab) -> None:
         ("JoinGroup", {"generation": 1}, "JoinGroup requests have no generation"),
     ],
 )
-def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: MatchOptions, advice: str) -> None:
+def test_unmatchable_rule_is_rejected(lab: Lab, api: str, conditions: MatchOptions, advice: str) -> None:
     with pytest.raises(ControlError, match=advice.replace("?", r"\?")):
         lab.faults.on(api, **conditions)
 
 
-def test_a_node_that_is_not_there_is_not_found(lab: Lab) -> None:
+def test_unknown_node_is_not_found(lab: Lab) -> None:
     spoils: tuple[Callable[[], object], ...] = (
         lambda: lab.faults.on("Heartbeat", node=9).drop(),
         lambda: lab.faults.hide_node(9),
@@ -367,7 +367,7 @@ def test_a_node_that_is_not_there_is_not_found(lab: Lab) -> None:
     assert len(lab.faults) == 0
 
 
-def test_what_can_never_happen_is_refused(lab: Lab) -> None:
+def test_impossible_fault_is_rejected(lab: Lab) -> None:
     plan = lab.faults.on("Heartbeat")
     with pytest.raises(ControlError, match=r"did you mean REBALANCE_IN_PROGRESS\?"):
         plan.error("REBALANCE_IN_PROGRES")
@@ -385,7 +385,7 @@ def test_what_can_never_happen_is_refused(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, float("nan"), float("inf"), 1e300, "2", None, True])
-def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
+def test_invalid_length_is_rejected(lab: Lab, length: Any) -> None:
     with pytest.raises(ControlError, match="a delay"):
         lab.faults.on("Heartbeat").delay(length)
     with pytest.raises(ControlError, match="a delay must be from 0"):
@@ -394,7 +394,7 @@ def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
 
 
 @pytest.mark.parametrize("number", ["2", 1.5, float("nan"), True])
-def test_a_number_that_is_none_is_refused(lab: Lab, number: Any) -> None:
+def test_invalid_number_is_rejected(lab: Lab, number: Any) -> None:
     plan = lab.faults.on("Heartbeat")
     spoils: tuple[Callable[[], object], ...] = (
         lambda: plan.drop(times=number),
@@ -416,12 +416,12 @@ def test_rules_are_removed_by_number(lab: Lab) -> None:
         lab.faults.remove(rule.number)
 
 
-def test_a_rule_says_what_it_does(lab: Lab) -> None:
+def test_rule_describes_itself(lab: Lab) -> None:
     rule = lab.faults.on("Heartbeat", group="billing", state="Stable").delay(seconds=1, jitter=1)
     assert str(rule) == "rule 1: Heartbeat with group billing, state Stable: delay it by 1000 to 2000 ms"
 
 
-def test_a_rule_for_any_request_is_for_those_it_makes_sense_for(lab: Lab) -> None:
+def test_rule_without_api_matches_suitable_requests(lab: Lab) -> None:
     rule = lab.faults.on(group=lab.name("group")).assign(assignments.NOTHING)
     lab.talk("""
         ada joins

@@ -6,7 +6,7 @@ from kohort.control.control_errors import ControlError, NotFoundError
 from tests.control.talking import Lab
 
 
-def test_members_are_let_through_one_by_one(lab: Lab) -> None:
+def test_members_are_released_individually(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     gate = lab.gates.hold("join-complete")
     lab.talk("""
@@ -24,7 +24,7 @@ def test_members_are_let_through_one_by_one(lab: Lab) -> None:
     assert not gate.is_open
 
 
-def test_a_gate_holds_until_its_block_ends(lab: Lab) -> None:
+def test_gate_holds_until_block_ends(lab: Lab) -> None:
     with lab.gates.hold("heartbeat-received") as gate:
         lab.talk("given ada shares a stable group")
         lab.talk("""
@@ -39,7 +39,7 @@ def test_a_gate_holds_until_its_block_ends(lab: Lab) -> None:
         """)
 
 
-def test_refusals_do_not_wait_for_a_generation_to_be_complete(lab: Lab) -> None:
+def test_rejections_skip_generation_barrier(lab: Lab) -> None:
     lab.gates.hold("join-complete")
     lab.talk("""
         ada JoinGroup v9 {member_id: ""}
@@ -47,7 +47,7 @@ def test_refusals_do_not_wait_for_a_generation_to_be_complete(lab: Lab) -> None:
         """)
 
 
-def test_a_gate_of_one_group_lets_the_others_pass(lab: Lab) -> None:
+def test_group_gate_passes_other_groups(lab: Lab) -> None:
     lab.gates.hold("sync-received", group=lab.name("group"))
     lab.talk("""
         ada joins {group_id: $group2}
@@ -61,7 +61,7 @@ def test_a_gate_of_one_group_lets_the_others_pass(lab: Lab) -> None:
         """)
 
 
-def test_what_is_held_before_the_broker_happens_when_it_is_let_through(lab: Lab) -> None:
+def test_held_request_is_handled_on_release(lab: Lab) -> None:
     lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
     with lab.gates.hold("heartbeat-received") as gate:
         lab.talk("""
@@ -72,7 +72,7 @@ def test_what_is_held_before_the_broker_happens_when_it_is_let_through(lab: Lab)
         lab.talk("ada <- UNKNOWN_MEMBER_ID")
 
 
-def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
+def test_disconnected_client_gets_no_response(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     gate = lab.gates.hold("heartbeat-response")
     lab.talk("""
@@ -87,7 +87,7 @@ def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
         """)
 
 
-def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> None:
+def test_opening_all_gates_lists_waiting_clients(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.gates.hold("heartbeat-response")
     lab.gates.hold("sync-response", group="other")
@@ -99,7 +99,7 @@ def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> Non
     assert list(lab.gates) == []
 
 
-def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
+def test_unknown_names_are_rejected(lab: Lab) -> None:
     with pytest.raises(ControlError, match=r"unknown gate 'join-completed'; did you mean join-complete\?"):
         lab.gates.hold("join-completed")
     with pytest.raises(NotFoundError, match="gate sync-response is not closed"):
@@ -110,7 +110,7 @@ def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
         gate.release("eve")
 
 
-def test_who_is_let_through_meets_the_faults_behind(lab: Lab) -> None:
+def test_released_request_meets_later_faults(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     for name in ("heartbeat-received", "heartbeat-response"):
         with lab.gates.hold(name) as gate:

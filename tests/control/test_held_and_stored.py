@@ -52,7 +52,7 @@ def created(client: Client) -> list[ErrorCode]:
     return [response.topics[0].error_code for _, response in client.hears("create_topics", 5)]
 
 
-def test_a_full_disk_is_named_behind_a_delay_too(broker: HeldOnSlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_after_delay(broker: HeldOnSlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(ENOSPC, "No space left on device")
 
@@ -70,7 +70,7 @@ def test_a_full_disk_is_named_behind_a_delay_too(broker: HeldOnSlowDisk, monkeyp
         broker.laboratory.faults.on().delay(seconds=1)
 
 
-def test_what_a_delayed_request_changed_is_synced_before_it_is_acknowledged(broker: HeldOnSlowDisk) -> None:
+def test_delayed_request_is_synced_before_response(broker: HeldOnSlowDisk) -> None:
     broker.laboratory.faults.on("CreateTopics").delay(seconds=1)
     ada = broker.client()
     create(ada)
@@ -82,7 +82,7 @@ def test_what_a_delayed_request_changed_is_synced_before_it_is_acknowledged(brok
     assert created(ada) == [ErrorCode.none]
 
 
-def test_an_answer_that_is_delayed_is_synced_before_that(broker: HeldOnSlowDisk) -> None:
+def test_delayed_response_follows_sync(broker: HeldOnSlowDisk) -> None:
     broker.laboratory.faults.on("CreateTopics").delay_response(seconds=1)
     ada = broker.client()
     create(ada)
@@ -95,7 +95,7 @@ def test_an_answer_that_is_delayed_is_synced_before_that(broker: HeldOnSlowDisk)
     assert created(ada) == [ErrorCode.none]
 
 
-def test_a_sync_that_fails_is_answered_behind_a_delay_too(broker: HeldOnSlowDisk) -> None:
+def test_failed_sync_is_returned_after_delay(broker: HeldOnSlowDisk) -> None:
     rule = broker.laboratory.faults.on("CreateTopics").hold()
     ada = broker.client()
     create(ada)
@@ -107,7 +107,7 @@ def test_a_sync_that_fails_is_answered_behind_a_delay_too(broker: HeldOnSlowDisk
     assert created(ada) == [ErrorCode.kafka_storage_error]
 
 
-def test_a_commit_that_a_rule_held_is_synced_before_it_is_acknowledged(broker: HeldOnSlowDisk) -> None:
+def test_held_commit_is_synced_before_response(broker: HeldOnSlowDisk) -> None:
     broker.cluster.topics.create("orders", 1)
     broker.cluster.offsets_topic.create(0)
     rule = broker.laboratory.appends.of("commit").hold()

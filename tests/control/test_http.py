@@ -30,7 +30,7 @@ async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_the_clock_is_paused_and_jumps(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_clock_is_paused_and_advanced(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     assert (await http.post("/clock/pause")).json() == {"now_ms": 0, "paused": True, "scale": 1.0}
     lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
@@ -62,7 +62,7 @@ async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: L
     assert (gone.status_code, gone.json()["detail"]) == (404, "unknown rule 1; it may have been removed already")
 
 
-async def test_what_is_null_is_left_out(http: httpx.AsyncClient) -> None:
+async def test_null_fields_are_omitted(http: httpx.AsyncClient) -> None:
     rule = {"match": {"api": "Heartbeat", "group": None}, "do": "delay", "with": {"seconds": 2, "until": None}}
     assert (await http.post("/faults", json=rule)).json()["text"] == "rule 1: Heartbeat: delay it by 2000 ms"
 
@@ -83,9 +83,7 @@ async def test_what_is_null_is_left_out(http: httpx.AsyncClient) -> None:
         ({"match": {}, "do": "error", "with": {"name": "NOPE_NOT_AN_ERROR"}}, "unknown error"),
     ],
 )
-async def test_a_rule_that_cannot_be_is_refused_with_the_nearest_word(
-    http: httpx.AsyncClient, rule: dict[str, object], advice: str
-) -> None:
+async def test_invalid_rule_suggests_a_name(http: httpx.AsyncClient, rule: dict[str, object], advice: str) -> None:
     refused = await http.post("/faults", json=rule)
     assert refused.status_code == 422
     assert advice in refused.json()["detail"]
@@ -135,7 +133,7 @@ async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab:
     )
 
 
-async def test_waiting_ends_when_it_is_so_or_in_time(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_wait_ends_on_condition_or_timeout(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     name = lab.name("group")
     assert (await http.get(f"/groups/{name}/wait", params={"members": 1})).json()["state"] == "Stable"
@@ -144,7 +142,7 @@ async def test_waiting_ends_when_it_is_so_or_in_time(http: httpx.AsyncClient, la
     assert "is not Stable with 2 members" in late.json()["detail"]
 
 
-async def test_a_coordinator_cannot_move_where_there_is_no_node(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_coordinator_move_needs_existing_node(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     refused = await http.post(f"/groups/{lab.name('group')}/coordinator", json={"node": 9})
     assert (refused.status_code, refused.json()["detail"]) == (404, "unknown node 9; the nodes are 1")
@@ -161,7 +159,7 @@ async def test_a_coordinator_cannot_move_where_there_is_no_node(http: httpx.Asyn
         ("/leaders?topic=nowhere", "topic nowhere does not exist"),
     ],
 )
-async def test_what_is_not_there_is_not_found(http: httpx.AsyncClient, path: str, sentence: str) -> None:
+async def test_unknown_objects_are_not_found(http: httpx.AsyncClient, path: str, sentence: str) -> None:
     missing = await http.get(path)
     assert (missing.status_code, missing.json()["detail"]) == (404, sentence)
 
@@ -175,7 +173,7 @@ async def test_one_member_is_shown(http: httpx.AsyncClient, lab: Lab) -> None:
     assert missing.json()["detail"] == f"bob is not a member of group {lab.name('group')}; its members: ada"
 
 
-async def test_topics_are_made_grow_and_are_written_to(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_topics_are_created_extended_and_written(http: httpx.AsyncClient, lab: Lab) -> None:
     wanted = {"name": "parcels", "partitions": 2, "configs": {"cleanup.policy": "compact"}}
     made = await http.post("/topics", json=wanted)
     assert made.status_code == 201
@@ -190,7 +188,7 @@ async def test_topics_are_made_grow_and_are_written_to(http: httpx.AsyncClient, 
     assert lab.laboratory.topics.values("parcels", partition=1) == [b"1", None, b"1", None]
 
 
-async def test_what_topics_refuse_is_said(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_topic_errors_are_returned(http: httpx.AsyncClient, lab: Lab) -> None:
     async def refused(path: str, body: object) -> tuple[int, str]:
         answer = await http.post(path, json=body)
         return answer.status_code, answer.json()["detail"]
@@ -265,7 +263,7 @@ async def test_violations_are_listed_and_cleared(http: httpx.AsyncClient, lab: L
     assert (await http.get("/violations")).json() == []
 
 
-async def test_a_reset_ends_everything_and_lists_what_was_left(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_reset_lists_removed_rules(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.laboratory.watch_safety(Budget())
     lab.talk("given ada shares a stable group")
     await http.post("/clock/pause")
@@ -283,7 +281,7 @@ async def test_a_reset_ends_everything_and_lists_what_was_left(http: httpx.Async
     assert (await http.post("/reset")).json() == {"gates": [], "violations": [], "groups": []}
 
 
-async def test_gates_of_one_name_differ_by_their_groups(http: httpx.AsyncClient) -> None:
+async def test_same_gate_name_in_several_groups(http: httpx.AsyncClient) -> None:
     for group in ("billing", "fraud"):
         await http.post("/gates", json={"name": "join-complete", "group": group})
     await http.post("/gates/join-complete/release", params={"group": "fraud"}, json={})
@@ -296,7 +294,7 @@ async def test_gates_of_one_name_differ_by_their_groups(http: httpx.AsyncClient)
     )
 
 
-async def test_one_waits_for_a_member_to_wait(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_wait_for_waiting_member(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group
         bob joins
@@ -337,7 +335,7 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
     ]
 
 
-def test_a_name_that_yaml_takes_for_a_date_is_one(lab: Lab, tmp_path: Path) -> None:
+def test_date_like_yaml_name(lab: Lab, tmp_path: Path) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text("- match: {group: 2026-11-21, version: 3}\n  do: drop\n")
     assert json.dumps(read_rules(path)) == '[{"match": {"group": "2026-11-21", "version": 3}, "do": "drop"}]'
@@ -360,7 +358,7 @@ def test_a_name_that_yaml_takes_for_a_date_is_one(lab: Lab, tmp_path: Path) -> N
         ("#" * 300_000, "has more than 262144 bytes"),
     ],
 )
-def test_a_file_that_is_wrong_makes_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:
+def test_invalid_file_creates_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text(text)
     with pytest.raises(ControlError, match=advice):
@@ -394,7 +392,7 @@ def test_openapi_is_a_document(lab: Lab) -> None:
         ("/clock/advance", {"seconds": 1e300}, "seconds: "),
     ],
 )
-async def test_what_means_nothing_is_refused_with_a_sentence(
+async def test_meaningless_request_gets_message(
     http: httpx.AsyncClient, lab: Lab, path: str, told: object, sentence: str
 ) -> None:
     answer = await http.post(path, json=told)
@@ -403,7 +401,7 @@ async def test_what_means_nothing_is_refused_with_a_sentence(
 
 
 @pytest.mark.parametrize("length", ["NaN", "Infinity", "1e400"])
-async def test_a_length_that_json_should_not_have_is_refused(http: httpx.AsyncClient, length: str) -> None:
+async def test_invalid_content_length_is_rejected(http: httpx.AsyncClient, length: str) -> None:
     headers = {"content-type": "application/json"}
     for path, body in (
         ("/faults", '{"do": "delay", "with": {"seconds": %s}}'),
@@ -415,7 +413,7 @@ async def test_a_length_that_json_should_not_have_is_refused(http: httpx.AsyncCl
         assert answer.status_code == 422, (path, answer.text)
 
 
-async def test_what_is_no_json_or_nowhere_is_refused(http: httpx.AsyncClient) -> None:
+async def test_invalid_json_or_path_is_rejected(http: httpx.AsyncClient) -> None:
     answer = await http.post("/faults", content="{", headers={"content-type": "application/json"})
     assert answer.json()["detail"].startswith("the body is not JSON: ")
     for ask, status in ((http.get("/grups"), 404), (http.put("/faults"), 405)):
@@ -437,7 +435,7 @@ async def test_half_a_surrogate_is_no_text(http: httpx.AsyncClient, path: str, b
     assert (refused.status_code, "lone surrogate" in refused.json()["detail"]) == (422, True)
 
 
-async def test_a_body_that_is_too_large_is_not_read(http: httpx.AsyncClient) -> None:
+async def test_oversized_body_is_not_read(http: httpx.AsyncClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b" " * 100_000

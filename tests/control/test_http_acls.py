@@ -50,7 +50,7 @@ async def texts(http: httpx.AsyncClient) -> set[str]:
     return {each["text"] for each in (await http.get("/acls")).json()}
 
 
-async def test_rights_are_given_and_shown_until_everything_is_reset(http: httpx.AsyncClient, kafka: Cluster) -> None:
+async def test_acls_last_until_reset(http: httpx.AsyncClient, kafka: Cluster) -> None:
     assert await texts(http) == set()
     await add(http)
     assert await texts(http) == {ALICE_READS["text"], BOB_NOTHING} == {str(each) for each in kafka.acls}
@@ -70,7 +70,7 @@ async def test_rights_are_given_and_shown_until_everything_is_reset(http: httpx.
         {"host": "::1"},
     ],
 )
-async def test_what_is_named_is_taken_away_and_the_rest_stays(http: httpx.AsyncClient, wanted: dict[str, Any]) -> None:
+async def test_named_acls_are_removed(http: httpx.AsyncClient, wanted: dict[str, Any]) -> None:
     await add(http)
     gone = await http.delete("/acls", params=wanted)
     assert [each["text"] for each in gone.json()] == [BOB_NOTHING]
@@ -78,7 +78,7 @@ async def test_what_is_named_is_taken_away_and_the_rest_stays(http: httpx.AsyncC
     assert (await http.delete("/acls", params=wanted)).json() == []
 
 
-async def test_a_name_is_taken_as_it_stands(http: httpx.AsyncClient) -> None:
+async def test_name_is_taken_literally(http: httpx.AsyncClient) -> None:
     await add(http)
     for wanted in ("group=billing", "group=bill&prefixed=false", "topic=bill", "cluster=true"):
         assert (await http.delete(f"/acls?{wanted}")).json() == []
@@ -86,7 +86,7 @@ async def test_a_name_is_taken_as_it_stands(http: httpx.AsyncClient) -> None:
     assert await texts(http) == set()
 
 
-async def test_what_cannot_be_is_said(http: httpx.AsyncClient) -> None:
+async def test_invalid_acl_is_explained(http: httpx.AsyncClient) -> None:
     await add(http)
     for wanted, sentence in (
         ({"permission": "alow"}, "unknown permission 'alow'; did you mean allow?"),
@@ -106,7 +106,7 @@ async def test_what_cannot_be_is_said(http: httpx.AsyncClient) -> None:
     assert len(await texts(http)) == 2
 
 
-async def test_a_cluster_without_an_authorizer_has_none(lab: Lab) -> None:
+async def test_cluster_without_authorizer_has_none(lab: Lab) -> None:
     transport = httpx.ASGITransport(make_app(lab.stage.server, laboratory=lab.laboratory), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
         for method in ("GET", "DELETE"):

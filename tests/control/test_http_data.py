@@ -49,7 +49,7 @@ async def test_records_are_read_and_trimmed(http: httpx.AsyncClient) -> None:
     )
 
 
-async def test_bytes_that_are_no_text_come_in_base64(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_binary_values_use_base64(http: httpx.AsyncClient, lab: Lab) -> None:
     await create(http)
     lab.laboratory.topics.append("orders", b"\xff\x00")
     value = (await http.get("/topics/orders/records", params={"offset": 2})).json()[0]["value"]
@@ -75,7 +75,7 @@ async def test_offsets_are_set_reset_and_deleted(http: httpx.AsyncClient) -> Non
     assert (await http.get("/groups/billing")).status_code == 404
 
 
-async def test_an_offset_is_waited_for(http: httpx.AsyncClient) -> None:
+async def test_offset_is_awaited(http: httpx.AsyncClient) -> None:
     await create(http)
     waiting = asyncio.create_task(http.get("/groups/billing/wait", params={"committed": "orders-1:2", "timeout": 5}))
     await http.put("/groups/billing/offsets", json={"offsets": {"orders-1": 2}})
@@ -93,16 +93,14 @@ async def test_an_offset_is_waited_for(http: httpx.AsyncClient) -> None:
         ("offsets", {"offsets": {"orders-0": -1}}, "non-negative integer, got -1"),
     ],
 )
-async def test_what_cannot_be_committed_is_refused(
-    http: httpx.AsyncClient, path: str, body: object, advice: str
-) -> None:
+async def test_invalid_commit_is_rejected(http: httpx.AsyncClient, path: str, body: object, advice: str) -> None:
     await create(http)
     refused = await http.put(f"/groups/billing/{path}", json=body)
     assert refused.status_code == 422
     assert advice in refused.json()["detail"]
 
 
-async def test_a_member_is_frozen_and_a_client_cut_off(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_frozen_member_and_isolated_client(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     frozen = await http.post("/faults/freeze", json={"group": lab.name("group"), "member": "bob"})
     assert frozen.status_code == 201
@@ -125,7 +123,7 @@ async def test_requests_are_counted_and_waited_for(http: httpx.AsyncClient, lab:
     assert (await http.get("/faults/99/wait")).status_code == 404
 
 
-async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_past_events_are_log_rows(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rows = (await http.get("/events/past", params={"group": lab.name("group"), "kind": "member_added"})).json()
     assert [(each["kind"], each["cause"], each["client_id"]) for each in rows] == [("member_added", "join_new", "ada")]
@@ -133,7 +131,7 @@ async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab
     assert "did you mean member_added?" in refused.json()["detail"]
 
 
-async def test_groups_at_a_glance_the_most_troubled_first(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_overview_lists_troubled_groups_first(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/overview/summary")).json() == []
     lab.talk("""
         ada JoinGroup v2 {group_id: calm}
@@ -153,14 +151,14 @@ async def test_groups_at_a_glance_the_most_troubled_first(http: httpx.AsyncClien
     assert all(mark["took_ms"] is not None for mark in row["marks"][:-1])
 
 
-async def test_the_newest_of_past_events_are_asked_for(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_newest_past_events_are_returned(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     every = (await http.get("/events/past")).json()
     assert (await http.get("/events/past", params={"last": 2})).json() == every[-2:]
     assert (await http.get("/events/past", params={"last": 0})).status_code == 422
 
 
-async def test_past_events_come_a_few_at_a_time(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_past_events_are_paginated(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/events/past")).json() == []
     lab.talk("given ada shares a stable group")
     events = list(lab.laboratory.recorder)
@@ -170,7 +168,7 @@ async def test_past_events_come_a_few_at_a_time(http: httpx.AsyncClient, lab: La
     assert [each["kind"] for each in rows] == [each.event.kind for each in (*events, *events[:1] * EVENTS_AT_ONCE)]
 
 
-async def test_a_reader_of_events_that_is_far_behind_is_hung_up_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_event_reader_is_disconnected(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_routes, "WAITING_EVENTS", 5)
     lab.laboratory.record()
     listeners = list(lab.laboratory.recorder._listeners)
@@ -181,7 +179,7 @@ async def test_a_reader_of_events_that_is_far_behind_is_hung_up_on(lab: Lab, mon
     assert lab.laboratory.recorder._listeners == listeners
 
 
-async def test_a_reset_of_the_data_leaves_groups_with_members(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_data_reset_keeps_groups_with_members(http: httpx.AsyncClient, lab: Lab) -> None:
     await create(http)
     await http.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})
     lab.talk("given ada shares a stable group")
@@ -191,7 +189,7 @@ async def test_a_reset_of_the_data_leaves_groups_with_members(http: httpx.AsyncC
     assert [each["name"] for each in (await http.get("/topics")).json() if not each["internal"]] == []
 
 
-async def test_a_jump_says_whom_it_went_on_without() -> None:
+async def test_jump_lists_expired_members() -> None:
     async with Cluster() as kafka:
         app = make_app(kafka.laboratory.server, laboratory=kafka.laboratory)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:

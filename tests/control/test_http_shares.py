@@ -38,7 +38,7 @@ async def test_it_is_listed_beside_the_others(http: httpx.AsyncClient, shared: S
     assert [each["what"] for each in group["waits"]] == [f"to acknowledge {shared.topic}-0 0-1, delivered once"]
 
 
-async def test_who_holds_what_and_why_a_record_does_not_come(http: httpx.AsyncClient, shared: SharingLab) -> None:
+async def test_lock_owners_and_waiting_record(http: httpx.AsyncClient, shared: SharingLab) -> None:
     path = f"/share-groups/{shared.name('group')}"
     (partition,) = (await http.get(path)).json()["partitions"]
     assert (partition["start_offset"], partition["acquired"], partition["lag"]) == (0, 2, 3)
@@ -88,12 +88,12 @@ async def test_one_waits_until_nothing_is_left(http: httpx.AsyncClient, shared: 
 
 
 @pytest.mark.parametrize("path", ["", "/in-flight", "/records/orders/0/1"])
-async def test_what_is_not_there_is_not_found(http: httpx.AsyncClient, path: str) -> None:
+async def test_unknown_share_group_is_not_found(http: httpx.AsyncClient, path: str) -> None:
     answer = await http.get(f"/share-groups/nope{path}")
     assert (answer.status_code, answer.json()["detail"][:29]) == (404, "share group nope does not exi")
 
 
-async def test_a_group_of_another_kind_is_refused(http: httpx.AsyncClient, shared: SharingLab) -> None:
+async def test_other_group_type_is_rejected(http: httpx.AsyncClient, shared: SharingLab) -> None:
     await http.put("/groups/billing/offsets", json={"offsets": {f"{shared.topic}-0": 1}})
     answer = await http.get("/share-groups/billing")
     assert (answer.status_code, "is not a share group" in answer.json()["detail"]) == (422, True)
@@ -101,9 +101,7 @@ async def test_a_group_of_another_kind_is_refused(http: httpx.AsyncClient, share
     assert (answer.status_code, "is a share group" in answer.json()["detail"]) == (422, True)
 
 
-async def test_a_reset_with_data_takes_it_away_when_nobody_is_in_it(
-    http: httpx.AsyncClient, shared: SharingLab
-) -> None:
+async def test_data_reset_deletes_empty_share_group(http: httpx.AsyncClient, shared: SharingLab) -> None:
     left = (await http.post("/reset", params={"data": True})).json()
     assert left["groups"] == [shared.name("group")]
     shared.talk("""

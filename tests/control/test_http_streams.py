@@ -54,7 +54,7 @@ async def test_it_is_listed_beside_the_others(http: httpx.AsyncClient, streams: 
     assert glance["state"] == "Reconciling"
 
 
-async def test_who_has_which_tasks(http: httpx.AsyncClient, streams: Lab) -> None:
+async def test_task_owners(http: httpx.AsyncClient, streams: Lab) -> None:
     group = (await http.get(f"/streams-groups/{streams.name('group')}")).json()
     ada, bob = group["members"]
     assert (ada["process_id"], ada["tasks"]["active"], ada["pending"]["active"]) == ("ada-process", ["0_0"], ["0_1"])

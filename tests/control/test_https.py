@@ -36,14 +36,14 @@ def trusted(authority: trustme.CA, certificate: Path) -> Path:
     return file
 
 
-def test_a_certificate_with_its_key_will_do(certificate: Path) -> None:
+def test_certificate_with_key_is_accepted(certificate: Path) -> None:
     check_certificate(certificate)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"), [(None, "No such file or directory"), (b"nothing of the kind", "PEM"), (b"", "PEM")]
 )
-def test_what_is_no_certificate_is_refused_with_the_file(tmp_path: Path, content: bytes | None, reason: str) -> None:
+def test_invalid_certificate_names_its_file(tmp_path: Path, content: bytes | None, reason: str) -> None:
     file = tmp_path / "control.pem"
     if content is not None:
         file.write_bytes(content)
@@ -51,12 +51,12 @@ def test_what_is_no_certificate_is_refused_with_the_file(tmp_path: Path, content
         Control("127.0.0.1", 0, certificate=file)
 
 
-def test_a_certificate_without_its_key_is_refused(trusted: Path) -> None:
+def test_certificate_without_key_is_rejected(trusted: Path) -> None:
     with pytest.raises(ListenError, match="a PEM file with a certificate and its key"):
         check_certificate(trusted)
 
 
-def test_the_key_of_another_certificate_is_refused(authority: trustme.CA, tmp_path: Path) -> None:
+def test_mismatched_key_is_rejected(authority: trustme.CA, tmp_path: Path) -> None:
     one, other = authority.issue_cert("127.0.0.1"), authority.issue_cert("127.0.0.1")
     file = tmp_path / "control.pem"
     file.write_bytes(one.private_key_pem.bytes() + other.cert_chain_pems[0].bytes())

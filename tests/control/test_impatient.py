@@ -29,7 +29,7 @@ def application() -> FastAPI:
     "half", [b"", b"POST /ec", HEAD, HEAD + b"Content-Length: 2\r\n\r\na", WHOLE + b"GET /"],
     ids=["nothing", "a line", "headers", "a body", "the second request"],
 )  # fmt: skip
-async def test_half_a_request_is_hung_up_on(half: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_incomplete_request_is_disconnected(half: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(impatient, "REQUEST_S", 0.01)
     async with serve(application(), "127.0.0.1", 0) as where:
         reader, writer = await asyncio.open_connection(*where.split(":"))
@@ -39,7 +39,7 @@ async def test_half_a_request_is_hung_up_on(half: bytes, monkeypatch: pytest.Mon
     assert heard.count(b"heard") == half.count(WHOLE)
 
 
-async def test_whole_requests_may_follow_one_another_as_slowly_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_complete_requests_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(impatient, "REQUEST_S", 30.0)
     started: list[object] = []
     hurry = impatient.ImpatientProtocol._start_timer

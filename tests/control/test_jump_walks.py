@@ -115,7 +115,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_nobody_who_lives_is_removed_by_a_jump_and_who_is_silent_is(seed: int, lab: Lab) -> None:
+async def test_jump_expires_only_silent_members(seed: int, lab: Lab) -> None:
     walk = Walk(lab, seed)
     for _ in range(JUMPS):
         for _ in range(walk.random.randrange(60)):

@@ -48,7 +48,7 @@ def test_groups_by_state_members_and_partitions(lab: Lab, metrics: Metrics) -> N
     assert told[f"{P}num_partitions{{loading}}"] == 0
 
 
-def test_rebalances_are_counted_by_cause_and_by_group(lab: Lab, metrics: Metrics) -> None:
+def test_rebalances_by_cause_and_group(lab: Lab, metrics: Metrics) -> None:
     lab.talk("""
         given ada, bob share a stable group
         wait 10001 ms
@@ -63,7 +63,7 @@ def test_rebalances_are_counted_by_cause_and_by_group(lab: Lab, metrics: Metrics
     assert (started, told[f"{P}completed_rebalance_seconds_count{{}}"]) == (3, 2)
 
 
-def test_consumer_groups_by_state_their_members_epochs_and_how_long_they_reconciled(lab: Lab, metrics: Metrics) -> None:
+def test_consumer_groups_by_state_and_epoch(lab: Lab, metrics: Metrics) -> None:
     lab.talk("""
         given topic $topic with 2 partitions
         given ada shares a consumer group {topics: [$topic]}
@@ -94,7 +94,7 @@ def test_consumer_groups_by_state_their_members_epochs_and_how_long_they_reconci
     assert told[f"{P}reconciliation_seconds_sum{{}}"] == pytest.approx(1.7, abs=0.1)
 
 
-def test_a_group_that_changes_its_protocol_is_counted_and_so_are_members_of_both(lab: Lab, metrics: Metrics) -> None:
+def test_protocol_change_is_counted(lab: Lab, metrics: Metrics) -> None:
     lab.talk("""
         given topic $topic with 2 partitions
         given ada shares a stable group {protocols: {range: subscription($topic)}, shares: {ada: assignment($topic:0)}}
@@ -113,7 +113,7 @@ def test_a_group_that_changes_its_protocol_is_counted_and_so_are_members_of_both
     assert (told[f"{P}member_count{{classic}}"], told[f"{P}member_count{{consumer}}"]) == (1, 0)
 
 
-def test_commits_are_counted_at_once_and_once(lab: Lab, metrics: Metrics) -> None:
+def test_commits_are_counted_once(lab: Lab, metrics: Metrics) -> None:
     lab.talk("""
         given topic $topic with 2 partitions
         given ada shares a stable group
@@ -126,7 +126,7 @@ def test_commits_are_counted_at_once_and_once(lab: Lab, metrics: Metrics) -> Non
     assert read(metrics)[f"{P}offset_commit_total{{}}"] == 2
 
 
-def test_groups_beyond_the_limit_share_a_counter(lab: Lab) -> None:
+def test_excess_groups_share_a_counter(lab: Lab) -> None:
     metrics = Metrics(lab.laboratory.cluster, max_groups=1)
     metrics.text()
     for number in range(3):
@@ -140,7 +140,7 @@ def test_groups_beyond_the_limit_share_a_counter(lab: Lab) -> None:
     assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 2
 
 
-def test_share_groups_and_what_happens_to_their_records(shared: SharingLab) -> None:
+def test_share_groups_and_record_outcomes(shared: SharingLab) -> None:
     assert tuple(each.value for each in ShareGroupState) == SHARE_STATES
     metrics = Metrics(shared.laboratory.cluster)
     assert read(metrics)["kafka_server_share_in_flight_message_count{}"] == 0
@@ -169,7 +169,7 @@ def test_any_group_id_can_be_written(lab: Lab, metrics: Metrics) -> None:
     assert any('a "quoted"' in name for name in read(metrics))
 
 
-def test_streams_groups_by_state_and_their_epochs_by_cause() -> None:
+def test_streams_groups_by_state_and_epoch() -> None:
     lab = Lab("streams")
     metrics = Metrics(lab.laboratory.cluster)
     read(metrics)

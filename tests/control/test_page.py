@@ -23,7 +23,7 @@ async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_all_that_the_page_is_made_of_is_there(http: httpx.AsyncClient) -> None:
+async def test_page_files_are_complete(http: httpx.AsyncClient) -> None:
     page = await http.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     found: set[str] = set(NAMES.findall(page.text))
@@ -48,7 +48,7 @@ async def test_it_takes_nothing_from_elsewhere(http: httpx.AsyncClient) -> None:
     assert "https:" not in page.text
 
 
-async def test_it_needs_no_token_and_shows_nothing_without(http: httpx.AsyncClient) -> None:
+async def test_page_needs_no_token(http: httpx.AsyncClient) -> None:
     assert (await http.get("/")).status_code == 200
     assert (await http.get("/page/main.js")).status_code == 200
     for path in ("/overview/groups", "/overview", "/events", "/gates", "/faults", "/page/../overview"):
@@ -60,22 +60,22 @@ async def test_it_needs_no_token_and_shows_nothing_without(http: httpx.AsyncClie
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}], ids=["rebound name", "other page"]
 )
-async def test_who_is_not_admitted_gets_no_page(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
+async def test_rejected_client_gets_no_page(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
     assert (await http.get("/", headers=headers)).status_code == 403
 
 
 @pytest.mark.parametrize("name", ["nope.js", "__init__.py", "..%2Fapp.py", "%2Fetc%2Fpasswd", "main.js%00"])
-async def test_other_files_are_none_of_the_page(http: httpx.AsyncClient, name: str) -> None:
+async def test_other_files_are_not_served(http: httpx.AsyncClient, name: str) -> None:
     assert (await http.get(f"/page/{name}", headers={"Authorization": "Bearer s3cret"})).status_code == 404
 
 
-async def test_the_document_is_about_the_endpoints_only(http: httpx.AsyncClient) -> None:
+async def test_document_covers_only_endpoints(http: httpx.AsyncClient) -> None:
     document = await http.get("/openapi.json", headers={"Authorization": "Bearer s3cret"})
     assert "/overview/groups" in document.json()["paths"]
     assert not [path for path in document.json()["paths"] if path == "/" or path.startswith("/page")]
 
 
-async def test_groups_are_listed_in_a_word_each(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_groups_are_listed_with_summary(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group
         ada LeaveGroup v3 {}
@@ -88,7 +88,7 @@ async def test_groups_are_listed_in_a_word_each(http: httpx.AsyncClient, lab: La
     ]
 
 
-async def test_the_last_rebalances_may_be_asked_for(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_recent_rebalances_can_be_requested(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group
         ada LeaveGroup v3 {}

@@ -50,7 +50,7 @@ def click(words: str) -> str:
     )
 
 
-def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(browser: Tab) -> None:
+def test_group_from_first_join_to_gate(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 4}).raise_for_status()
         browser.open(control, SCREEN)
@@ -77,7 +77,7 @@ def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(brows
         assert browser.problems == []
 
 
-def test_a_share_group_shows_what_is_held_and_what_is_left(browser: Tab) -> None:
+def test_share_group_shows_locks_and_lag(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
         http.post("/topics/orders/records", json={"values": ["a", "b"]}).raise_for_status()
@@ -98,7 +98,7 @@ def test_a_share_group_shows_what_is_held_and_what_is_left(browser: Tab) -> None
         assert browser.problems == []
 
 
-def test_it_opens_on_what_matters_and_tells_what_happened_before(browser: Tab) -> None:
+def test_page_opens_with_past_events(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 4}).raise_for_status()
         with polling(bootstrap, "calm", "eve"), polling(bootstrap, "billing", "ada"):
@@ -121,7 +121,7 @@ def test_it_opens_on_what_matters_and_tells_what_happened_before(browser: Tab) -
         assert browser.problems == []
 
 
-def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
+def test_clock_and_gate_buttons(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
         browser.open(control, SCREEN)
@@ -147,7 +147,7 @@ def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
         assert browser.problems == []
 
 
-def test_what_cannot_be_is_said(browser: Tab) -> None:
+def test_errors_are_shown(browser: Tab) -> None:
     with broker() as (_, control):
         browser.open(control, SCREEN)
         browser.until(shows("No active rules", "#faults"))
@@ -169,7 +169,7 @@ def test_names_of_others_are_text(browser: Tab) -> None:
         assert browser.problems == []
 
 
-def test_a_token_is_asked_for_or_taken_from_the_address(browser: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_from_prompt_or_address(browser: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOHORT_CONTROL_TOKEN", "s3cret")
     with broker() as (_, control):
         browser.open(control, SCREEN)
@@ -229,7 +229,7 @@ def test_nothing_sticks_out(browser: Tab, width: int) -> None:
         assert browser.problems == []
 
 
-def test_what_is_worked_out(browser: Tab) -> None:
+def test_model_calculations(browser: Tab) -> None:
     with broker() as (_, control):
         browser.open(control, SCREEN)
         browser.until(shows("No active rules", "#faults"))

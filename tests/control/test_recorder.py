@@ -13,7 +13,7 @@ def history(lab: Lab) -> list[Rebalance]:
     return lab.laboratory.recorder.history(lab.name("group"))
 
 
-def test_a_rebalance_has_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
+def test_rebalance_has_cause_and_phases(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada shares a stable group
@@ -39,7 +39,7 @@ def test_a_rebalance_has_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
     )
 
 
-def test_a_rebalance_says_what_it_moved_and_how_long_partitions_were_nobodys(lab: Lab) -> None:
+def test_rebalance_shows_movement_and_unowned_time(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0+1+2)}}
@@ -61,7 +61,7 @@ def test_a_rebalance_says_what_it_moved_and_how_long_partitions_were_nobodys(lab
     assert "1 partition moved, 1 had to; 1.000 partition-seconds without an owner" in str(last)
 
 
-def test_a_rebalance_that_is_not_over_is_open(lab: Lab) -> None:
+def test_unfinished_rebalance_is_open(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada shares a stable group
@@ -71,7 +71,7 @@ def test_a_rebalance_that_is_not_over_is_open(lab: Lab) -> None:
     assert history(lab)[-1].outcome == "open"
 
 
-def test_who_did_not_come_in_time_is_named(lab: Lab) -> None:
+def test_late_member_is_named(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada, bob share a stable group {rebalance_timeout_ms: 2000, session_timeout_ms: 60000}
@@ -83,7 +83,7 @@ def test_who_did_not_come_in_time_is_named(lab: Lab) -> None:
     assert last.laggard == "bob", "a client id, as where somebody is only late"
 
 
-def test_a_session_that_expires_is_described_in_words(lab: Lab) -> None:
+def test_expired_session_has_description(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
@@ -98,7 +98,7 @@ def test_without_a_recorder_nobody_is_watched(lab: Lab) -> None:
     assert all(coordinator.observer is UNOBSERVED for coordinator in lab.laboratory.cluster.coordinators)
 
 
-def test_a_recorder_that_is_stopped_keeps_what_it_has(lab: Lab) -> None:
+def test_stopped_recorder_keeps_events(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given ada shares a stable group")
     before = len(lab.laboratory.recorder.events())
@@ -107,7 +107,7 @@ def test_a_recorder_that_is_stopped_keeps_what_it_has(lab: Lab) -> None:
     assert len(lab.laboratory.recorder.events()) == before > 0
 
 
-def test_the_oldest_events_go_first_also_from_their_groups(lab: Lab) -> None:
+def test_oldest_events_are_dropped_first(lab: Lab) -> None:
     recorder = Recorder(lab.laboratory.cluster, kept=10)
     recorder.start()
     for name in ("ada", "bob"):

@@ -42,7 +42,7 @@ class Said(RequestFacts):
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_no_rule_is_missed_and_their_order_is_kept(seed: int) -> None:
+def test_matching_rules_keep_their_order(seed: int) -> None:
     chance = Random(seed)
     faults = Faults(Random(0), (), (0,))
     for _ in range(200):
@@ -63,7 +63,7 @@ def test_no_rule_is_missed_and_their_order_is_kept(seed: int) -> None:
             assert [rule for rule in faults._rules.of(stage, facts) if rule.match.fits(facts)] == fitting
 
 
-def test_a_thousand_rules_of_others_are_not_looked_at(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrelated_rules_are_skipped(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.talk("given ada shares a stable group")
     for number in range(1_000):
         lab.faults.on("Heartbeat", group=f"other-{number}").error("NOT_COORDINATOR")

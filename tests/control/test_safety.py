@@ -14,7 +14,7 @@ def watched(lab: Lab, budget: Budget | None = None) -> Lab:
     return lab
 
 
-def test_a_healthy_group_violates_nothing(lab: Lab) -> None:
+def test_healthy_group_has_no_violation(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=0))
     lab.talk(f"""
         given ada, bob share a stable group {SHARED}
@@ -43,7 +43,7 @@ def test_two_owners_that_the_test_wants(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_a_commit_that_goes_back(lab: Lab) -> None:
+def test_backward_commit(lab: Lab) -> None:
     watched(lab)
     lab.talk(f"""
         given ada, bob share a stable group {SHARED}
@@ -56,7 +56,7 @@ def test_a_commit_that_goes_back(lab: Lab) -> None:
     assert found.endswith("set t-0 back from 50 to 40 (@pytest.mark.kafka(safety=Budget(backwards=True)) allows this)")
 
 
-def test_a_commit_that_is_refused_is_none(lab: Lab) -> None:
+def test_rejected_commit_is_ignored(lab: Lab) -> None:
     watched(lab)
     lab.talk(f"""
         given ada, bob share a stable group {SHARED}
@@ -68,7 +68,7 @@ def test_a_commit_that_is_refused_is_none(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_a_partition_that_is_nobodys_for_too_long(lab: Lab) -> None:
+def test_partition_unowned_too_long(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=1_000))
     lab.talk("""
         given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0)}}
@@ -94,14 +94,14 @@ BACK_TO_40 = """
     """
 
 
-def test_members_go_on_from_where_others_were(lab: Lab) -> None:
+def test_members_continue_at_committed_offsets(lab: Lab) -> None:
     watched(lab)
     lab.talk(AT_50)
     lab.talk(BACK_TO_40)
     assert len(lab.violations()) == 1
 
 
-def test_an_operator_may_set_a_group_back(lab: Lab) -> None:
+def test_operator_may_reset_group(lab: Lab) -> None:
     watched(lab)
     lab.talk(AT_50)
     lab.talk("""
@@ -112,7 +112,7 @@ def test_an_operator_may_set_a_group_back(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_what_was_deleted_may_be_committed_anew(lab: Lab) -> None:
+def test_deleted_offsets_may_be_committed_again(lab: Lab) -> None:
     watched(lab)
     lab.talk(AT_50)
     lab.talk("operator OffsetDelete v0 {offsets: {t: [0]}}\n  <- {topics: [...]}")
@@ -120,7 +120,7 @@ def test_what_was_deleted_may_be_committed_anew(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_so_may_those_of_a_topic_that_was_made_anew(lab: Lab) -> None:
+def test_recreated_topic_resets_commits(lab: Lab) -> None:
     watched(lab)
     lab.talk(AT_50)
     topics = lab.laboratory.cluster.topics
@@ -132,7 +132,7 @@ def test_so_may_those_of_a_topic_that_was_made_anew(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_a_group_that_nobody_is_in_owes_nobody_anything(lab: Lab) -> None:
+def test_empty_group_may_leave_partitions_unowned(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=1_000))
     lab.talk(AT_50)  # t-1 is nobody's, for no time at all
     lab.talk("wait 60000 ms")
@@ -142,7 +142,7 @@ def test_a_group_that_nobody_is_in_owes_nobody_anything(lab: Lab) -> None:
 # Commits for partitions of others
 
 
-def test_a_commit_for_a_partition_that_another_member_owns(lab: Lab) -> None:
+def test_commit_for_partition_of_other_member(lab: Lab) -> None:
     watched(lab)
     lab.talk(f"""
         given ada, bob share a stable group {SHARED}
@@ -164,7 +164,7 @@ def test_one_that_the_test_wants(lab: Lab) -> None:
     assert lab.violations() == []
 
 
-def test_what_nobody_owns_yet_may_still_be_committed_by_who_revokes_it(lab: Lab) -> None:
+def test_revoking_member_may_still_commit(lab: Lab) -> None:
     """A cooperative handover: ada has been told to give up t-1, and bob gets it in the next generation."""
     watched(lab)
     lab.talk("""
@@ -175,7 +175,7 @@ def test_what_nobody_owns_yet_may_still_be_committed_by_who_revokes_it(lab: Lab)
     assert lab.violations() == []
 
 
-def test_a_member_commits_what_it_owns_while_others_rejoin(lab: Lab) -> None:
+def test_owner_commits_during_rebalance(lab: Lab) -> None:
     """Commits in onPartitionsRevoked: the rebalance has begun, and the last assignment counts."""
     watched(lab)
     lab.talk(f"""
@@ -199,7 +199,7 @@ def given_records(lab: Lab, count: int) -> None:
         cluster.append(topic.partitions[0], batch(b"%d" % number), 0)
 
 
-def test_a_commit_beyond_the_end_of_the_log(lab: Lab) -> None:
+def test_commit_beyond_log_end(lab: Lab) -> None:
     watched(lab)
     given_records(lab, 3)
     lab.talk(f"""
@@ -216,7 +216,7 @@ def test_a_commit_beyond_the_end_of_the_log(lab: Lab) -> None:
     assert found.endswith("whose log ends at 3 (@pytest.mark.kafka(safety=Budget(beyond_end=True)) allows this)")
 
 
-def test_an_operator_may_set_a_group_anywhere(lab: Lab) -> None:
+def test_operator_may_set_any_offset(lab: Lab) -> None:
     watched(lab)
     given_records(lab, 3)
     lab.talk("""
@@ -256,7 +256,7 @@ def commits(lab: Lab, *offsets: int, committed: bool, error: str = "NONE") -> No
     lab.talk("\n".join(lines))
 
 
-def test_a_commit_that_goes_back_in_a_transaction(lab: Lab) -> None:
+def test_backward_commit_in_transaction(lab: Lab) -> None:
     watched(lab)
     lab.talk(IN_A_TRANSACTION)
     commits(lab, 50, committed=True)
@@ -267,7 +267,7 @@ def test_a_commit_that_goes_back_in_a_transaction(lab: Lab) -> None:
     assert found.endswith("set t-0 back from 60 to 40 (@pytest.mark.kafka(safety=Budget(backwards=True)) allows this)")
 
 
-def test_a_commit_that_goes_back_within_one_transaction(lab: Lab) -> None:
+def test_backward_commit_within_one_transaction(lab: Lab) -> None:
     watched(lab)
     lab.talk(IN_A_TRANSACTION)
     commits(lab, 50, 40, committed=True)
@@ -275,7 +275,7 @@ def test_a_commit_that_goes_back_within_one_transaction(lab: Lab) -> None:
     assert found.endswith("set t-0 back from 50 to 40 (@pytest.mark.kafka(safety=Budget(backwards=True)) allows this)")
 
 
-def test_what_an_aborted_transaction_has_committed_may_come_again(lab: Lab) -> None:
+def test_aborted_commit_may_be_repeated(lab: Lab) -> None:
     watched(lab)
     lab.talk(IN_A_TRANSACTION)
     commits(lab, 50, committed=True)

@@ -21,7 +21,7 @@ def outcome(answer: Any) -> E:
     return E(answer.responses[0].partitions[0].acknowledge_error_code)
 
 
-def test_what_is_written_and_not_reported_is_nobodys(lab: ShareLab) -> None:
+def test_unconfirmed_records_have_no_owner(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
     assert ada.acquires(0) == [(0, 9, 1)]
     with lab.laboratory.appends.of("share_state", group=GROUP).hold() as rule:
@@ -35,7 +35,7 @@ def test_what_is_written_and_not_reported_is_nobodys(lab: ShareLab) -> None:
     assert bob.acquires() == [(5, 9, 2)]
 
 
-def test_a_write_that_fails_is_tried_again_and_the_member_hears_nothing_of_it(lab: ShareLab) -> None:
+def test_failed_write_is_retried_silently(lab: ShareLab) -> None:
     ada = Member(lab.broker)
     assert ada.acquires(0) == [(0, 9, 1)]
     rule = lab.laboratory.appends.of("share_state").fail("NOT_ENOUGH_REPLICAS", times=2)
@@ -47,7 +47,7 @@ def test_a_write_that_fails_is_tried_again_and_the_member_hears_nothing_of_it(la
     assert Member(lab.broker, "bob").acquires(0) == []
 
 
-def test_a_write_that_fails_for_good_changes_nothing(lab: ShareLab) -> None:
+def test_permanently_failed_write_changes_nothing(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
     assert ada.acquires(0) == [(0, 9, 1)]
     lab.laboratory.appends.of("share_state").fail("MESSAGE_TOO_LARGE", times=1)
@@ -57,7 +57,7 @@ def test_a_write_that_fails_for_good_changes_nothing(lab: ShareLab) -> None:
     assert bob.acquires() == [(0, 9, 2)]
 
 
-def test_what_failed_for_good_is_free_if_its_lock_has_expired_meanwhile(lab: ShareLab) -> None:
+def test_failed_write_frees_expired_locks(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
     assert ada.acquires(0) == [(0, 9, 1)]
     lab.laboratory.advance(29_000)
@@ -69,7 +69,7 @@ def test_what_failed_for_good_is_free_if_its_lock_has_expired_meanwhile(lab: Sha
     assert bob.acquires(0) == [(0, 9, 2)]
 
 
-def test_a_slow_write_answers_late(lab: ShareLab) -> None:
+def test_slow_write_delays_response(lab: ShareLab) -> None:
     ada = Member(lab.broker)
     assert ada.acquires(0) == [(0, 9, 1)]
     lab.laboratory.appends.of("share_state").delay(seconds=2)
@@ -80,7 +80,7 @@ def test_a_slow_write_answers_late(lab: ShareLab) -> None:
     assert outcome(ada.hears()) is E.none
 
 
-def test_what_is_written_of_members_and_of_other_groups_is_left_alone(lab: ShareLab) -> None:
+def test_unrelated_writes_are_not_affected(lab: ShareLab) -> None:
     others = lab.laboratory.appends.of("share_state", group="another-*").fail()
     members = lab.laboratory.appends.of("group").fail()
     ada = Member(lab.broker)

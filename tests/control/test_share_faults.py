@@ -17,7 +17,7 @@ def lab() -> ShareLab:
     return ShareLab()
 
 
-def test_an_acknowledgement_of_some_records_is_refused(lab: ShareLab) -> None:
+def test_matching_acknowledgement_is_rejected(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
     assert ada.acquires(0, most=1) == [(0, 9, 1)]
     rule = lab.faults.on("ShareAcknowledge", group=GROUP, member="ada", records="t-0@5-9").error("INVALID_RECORD_STATE")
@@ -30,7 +30,7 @@ def test_an_acknowledgement_of_some_records_is_refused(lab: ShareLab) -> None:
     assert bob.acquires(0) == [(5, 9, 2)]
 
 
-def test_words_on_a_fetch_are_looked_at_as_well(lab: ShareLab) -> None:
+def test_piggybacked_acknowledgements_are_matched(lab: ShareLab) -> None:
     ada = Member(lab.broker)
     ada.fetches(0)
     with lab.faults.on("ShareFetch", records="t-0@3").error("UNKNOWN_SERVER_ERROR"):
@@ -38,7 +38,7 @@ def test_words_on_a_fetch_are_looked_at_as_well(lab: ShareLab) -> None:
         assert ada.fetches(0, acks={0: [(3, 3, [ACCEPT])]}).error_code is E.unknown_server_error
 
 
-def test_the_answer_that_gives_some_records_is_lost(lab: ShareLab) -> None:
+def test_response_with_matching_records_is_lost(lab: ShareLab) -> None:
     ada, bob = Member(lab.broker), Member(lab.broker, "bob")
     rule = lab.faults.on("ShareFetch", group=GROUP, records="t-0@5-9").lose_response(times=1)
     assert ada.acquires(0, most=5, share_acquire_mode=1) == [(0, 4, 1)]
@@ -69,7 +69,7 @@ def test_answers_wait_at_gates(lab: ShareLab) -> None:
 
 
 @pytest.mark.parametrize("api", ["ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"])
-def test_an_error_has_the_shape_of_its_answer(lab: ShareLab, api: str) -> None:
+def test_error_has_shape_of_response(lab: ShareLab, api: str) -> None:
     ada = Member(lab.broker)
     ada.fetches(0)
     lab.faults.on(api).error("COORDINATOR_LOAD_IN_PROGRESS")
@@ -95,7 +95,7 @@ def test_an_error_has_the_shape_of_its_answer(lab: ShareLab, api: str) -> None:
         ("ShareGroupHeartbeat", "t-0", "have no records"),
     ],
 )
-def test_records_that_can_never_match_are_refused(lab: ShareLab, api: str, records: str, advice: str) -> None:
+def test_unmatchable_records_are_rejected(lab: ShareLab, api: str, records: str, advice: str) -> None:
     with pytest.raises(ControlError, match=advice):
         lab.faults.on(api, records=records)
 
@@ -111,7 +111,7 @@ def test_files_and_requests_say_it_alike(lab: ShareLab) -> None:
     assert rule.acted == 1
 
 
-def test_a_jump_lets_locks_expire_and_spares_who_is_alive(lab: ShareLab) -> None:
+def test_jump_expires_locks_but_not_members(lab: ShareLab) -> None:
     home, ada = lab.broker.client(), Member(lab.broker)
     assert lab.beats(home).error_code is E.none
     assert ada.acquires(0) == [(0, 9, 1)]
@@ -126,7 +126,7 @@ def test_a_jump_lets_locks_expire_and_spares_who_is_alive(lab: ShareLab) -> None
     assert lab.members() == [], "who only fetches is no member for that"
 
 
-def test_a_member_that_is_kept_silent_is_not_spared(lab: ShareLab) -> None:
+def test_silenced_member_is_not_kept_alive(lab: ShareLab) -> None:
     home = lab.broker.client()
     assert lab.beats(home).error_code is E.none
     lab.faults.on("ShareGroupHeartbeat", group=GROUP, member="ada").hold()

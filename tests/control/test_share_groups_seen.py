@@ -38,7 +38,7 @@ def shared_by_two() -> SharingLab:
     return made
 
 
-def test_who_is_in_it_and_what_each_is_told_to_fetch(shared: SharingLab) -> None:
+def test_members_and_their_assignments(shared: SharingLab) -> None:
     (ada,) = shared.queue.members
     assert (ada.client_id, ada.speaks, ada.epoch) == ("ada", "share", shared.queue.generation)
     assert (ada.partitions, ada.target, ada.topics) == ({shared.topic: (0,)}, {shared.topic: (0,)}, (shared.topic,))
@@ -49,7 +49,7 @@ def test_who_is_in_it_and_what_each_is_told_to_fetch(shared: SharingLab) -> None
     assert not shared.queue.member("ada").is_alive
 
 
-def test_a_partition_that_nobody_has_fetched_from_is_loaded_nowhere(shared: SharingLab) -> None:
+def test_unfetched_partition_is_not_loaded(shared: SharingLab) -> None:
     shared.produce("a")
     (partition,) = shared.queue.partitions
     assert (partition.progress, partition.is_ready, partition.fetched_by) == ("not loaded", True, ())
@@ -94,7 +94,7 @@ def test_how_often_a_record_was_delivered(shared_by_two: SharingLab) -> None:
     assert lab.queue.delivery_count(lab.topic, 0, 0) == 2
 
 
-def test_what_is_kept_is_shown_where_a_leader_knows_nothing(shared_by_two: SharingLab) -> None:
+def test_persisted_state_without_leader_state(shared_by_two: SharingLab) -> None:
     lab = shared_by_two
     lab.talk("""
         ada disconnects
@@ -108,7 +108,7 @@ def test_what_is_kept_is_shown_where_a_leader_knows_nothing(shared_by_two: Shari
     assert (lab.queue.start_offset(lab.topic), lab.queue.lag) == (0, {(lab.topic, 0): 3})
 
 
-def test_records_are_redelivered_as_if_their_locks_had_expired(shared_by_two: SharingLab) -> None:
+def test_redelivery_works_like_expired_locks(shared_by_two: SharingLab) -> None:
     lab = shared_by_two
     assert lab.queue.redeliver(lab.topic, 0, first_offset=2) == 2
     assert lab.held == ["0-0 ada"]
@@ -124,7 +124,7 @@ def test_records_are_redelivered_as_if_their_locks_had_expired(shared_by_two: Sh
     assert lab.queue.redeliver(member="nobody") == 0
 
 
-def test_a_fetch_that_waits_gets_what_is_redelivered(shared: SharingLab) -> None:
+def test_waiting_fetch_gets_redelivered_records(shared: SharingLab) -> None:
     shared.produce("a b")
     shared.talk(ADA_FETCHES)
     shared.talk("""
@@ -135,7 +135,7 @@ def test_a_fetch_that_waits_gets_what_is_redelivered(shared: SharingLab) -> None
     shared.talk("bob <- NONE {responses: [{partitions: [{acquired_records: [{delivery_count: 2}]}]}]}")
 
 
-def test_at_the_limit_what_is_redelivered_is_archived(shared: SharingLab) -> None:
+def test_delivery_limit_archives_redelivered_records(shared: SharingLab) -> None:
     shared.produce("a")
     for _ in range(3):
         shared.talk(ADA_FETCHES)
@@ -144,7 +144,7 @@ def test_at_the_limit_what_is_redelivered_is_archived(shared: SharingLab) -> Non
     assert (partition.start_offset, partition.lag) == (1, 0)
 
 
-def test_a_group_is_given_settings_of_its_own(shared: SharingLab) -> None:
+def test_group_has_its_own_settings(shared: SharingLab) -> None:
     shared.queue.configure({"share.delivery.count.limit": 2})
     shared.produce("a")
     for epoch in range(2):
@@ -158,7 +158,7 @@ def test_a_group_is_given_settings_of_its_own(shared: SharingLab) -> None:
         shared.queue.configure({"share.nope": True})
 
 
-def test_one_asks_for_a_group_by_its_kind(shared: SharingLab) -> None:
+def test_wrong_group_type_is_rejected(shared: SharingLab) -> None:
     shared.talk("zoe joins {group_id: billing, member_id: zoe}")
     group_id, laboratory = shared.name("group"), shared.laboratory
     assert group_id in laboratory.group_ids()
@@ -169,7 +169,7 @@ def test_one_asks_for_a_group_by_its_kind(shared: SharingLab) -> None:
     assert str(as_another) == f"group {group_id}, which is a share group"
 
 
-def test_a_group_that_has_generations_is_no_share_group(lab: Lab) -> None:
+def test_classic_group_is_not_share_group(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     queue = ShareGroup(lab.laboratory, lab.name("group"))
     with pytest.raises(ControlError, match=r"is not a share group; use group\("):
@@ -177,7 +177,7 @@ def test_a_group_that_has_generations_is_no_share_group(lab: Lab) -> None:
     assert "of another type" in str(queue)
 
 
-def test_a_group_that_is_not_there(lab: Lab) -> None:
+def test_unknown_group(lab: Lab) -> None:
     queue = ShareGroup(lab.laboratory, "queue")
     assert (queue.state, queue.type, queue.members, queue.partitions, queue.in_flight()) == ("Dead", "", (), [], [])
     assert queue.redeliver() == 0
@@ -189,7 +189,7 @@ def test_a_group_that_is_not_there(lab: Lab) -> None:
         queue.start_offset("orders", 7)
 
 
-def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
+def test_group_settles_when_all_have_assignments(shared: SharingLab) -> None:
     assert shared.queue.is_settled
     shared.laboratory.topics.create_partitions(shared.topic, 2)
     assert not shared.queue.is_settled, "the second partition is nobody's"
@@ -203,7 +203,7 @@ def test_it_is_settled_when_everybody_has_a_share(shared: SharingLab) -> None:
     assert shared.queue.member("ada").partitions == {shared.topic: (0, 1)}
 
 
-def test_what_is_being_written_is_not_done_with_yet(shared: SharingLab) -> None:
+def test_pending_write_is_not_settled(shared: SharingLab) -> None:
     shared.produce("a")
     shared.talk(ADA_FETCHES)
     with shared.laboratory.appends.of("share_state").hold():
@@ -224,7 +224,7 @@ def test_what_is_being_written_is_not_done_with_yet(shared: SharingLab) -> None:
     assert shared.queue.lag == {(shared.topic, 0): 0}
 
 
-def test_accepted_records_are_counted_and_waited_for(shared_by_two: SharingLab) -> None:
+def test_accepted_records_can_be_awaited(shared_by_two: SharingLab) -> None:
     lab = shared_by_two
     asyncio.run(lab.queue.wait_accepted(1, timeout=0.01))
     with pytest.raises(TimeoutError, match="has accepted 1 records; left: "):
@@ -240,7 +240,7 @@ def test_accepted_records_are_counted_and_waited_for(shared_by_two: SharingLab) 
     assert lab.queue.delivery_count(lab.topic, 0, 0) == 1, "as it was recorded: the group is done with it"
 
 
-def test_what_was_rejected_is_never_accepted(shared_by_two: SharingLab) -> None:
+def test_rejected_record_is_never_accepted(shared_by_two: SharingLab) -> None:
     lab = shared_by_two
     lab.talk("""
         ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {0: accept, 2: reject}}}}
@@ -253,7 +253,7 @@ def test_what_was_rejected_is_never_accepted(shared_by_two: SharingLab) -> None:
         asyncio.run(lab.queue.wait_accepted(timeout=0.01))
 
 
-def test_a_wait_that_is_too_long_says_what_is_left(shared_by_two: SharingLab) -> None:
+def test_wait_timeout_reports_unsettled_records(shared_by_two: SharingLab) -> None:
     lab = shared_by_two
     with pytest.raises(TimeoutError, match=r"has not caught up: .*3 held, lag 3; .* 0: acquired by ada"):
         asyncio.run(lab.queue.wait_caught_up(timeout=0.01))

@@ -91,7 +91,7 @@ STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_violation_is_noticed(story: str) -> None:
+def test_violation_is_detected(story: str) -> None:
     told = Told()
     events, sentences = STORIES[story]
     for kind, offsets, member in events:
@@ -99,7 +99,7 @@ def test_a_violation_is_noticed(story: str) -> None:
     assert told.violations == sentences
 
 
-def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
+def test_skipped_or_early_records_are_violations() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.hear("records_accepted", "0-3", "ada")
@@ -114,7 +114,7 @@ def test_what_is_skipped_or_given_from_below_the_start_is_noticed() -> None:
     assert told.violations == ["group g: t-0 3-5 was delivered to bob below the start"]
 
 
-def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
+def test_first_batch_is_delivered_whole() -> None:
     told = Told()
     told.moves_start(0, 6)
     for member in ("ada", "bob"):
@@ -124,7 +124,7 @@ def test_a_batch_in_which_the_log_begins_is_given_as_a_whole() -> None:
     assert told.violations == []
 
 
-def test_what_was_deleted_may_be_skipped() -> None:
+def test_deleted_records_may_be_skipped() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     log = told.topic.partitions[0].log
@@ -137,7 +137,7 @@ def test_what_was_deleted_may_be_skipped() -> None:
     assert told.violations == ["group g: t-0 8 was skipped: the start moved to 9, and ada holds it"]
 
 
-def test_who_begins_anew_is_given_everything_again() -> None:
+def test_reset_group_receives_all_again() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.hear("records_accepted", "0-9", "ada")
@@ -152,7 +152,7 @@ def test_who_begins_anew_is_given_everything_again() -> None:
     assert told.violations == []
 
 
-def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
+def test_new_leader_may_know_unreported_state() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.reads_anew(2, node=2)
@@ -169,7 +169,7 @@ def test_what_a_leader_has_not_told_of_the_next_one_may_know() -> None:
     ]
 
 
-def test_what_a_leader_had_written_the_next_one_may_not_give_out() -> None:
+def test_new_leader_keeps_written_state() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.reads_anew(0, node=2)
@@ -179,7 +179,7 @@ def test_what_a_leader_had_written_the_next_one_may_not_give_out() -> None:
     assert told.violations == ["group g: t-0 3-4: records accepted of ada, and bob holds it"]
 
 
-def test_a_node_that_reads_anew_gives_nobody_what_others_hold() -> None:
+def test_reloading_node_keeps_locks_of_others() -> None:
     told = Told()
     told.hear("records_acquired", "0-4", "ada")
     told.hear("records_released", "0-2", "ada", "state_forgotten")
@@ -194,7 +194,7 @@ def test_a_node_that_reads_anew_gives_nobody_what_others_hold() -> None:
     ]
 
 
-def test_a_write_that_was_reported_as_failed_may_be_there() -> None:
+def test_failed_write_may_have_succeeded() -> None:
     told = Told()
     told.hear("records_acquired", "0-5", "ada")
     told.hear("records_released", "0-5", "ada", "acknowledged")
@@ -208,7 +208,7 @@ def test_a_write_that_was_reported_as_failed_may_be_there() -> None:
     assert told.violations == ["group g: t-0 5 was skipped: the start moved to 6, and no member holds it"]
 
 
-def test_a_start_that_is_read_anew_may_be_an_earlier_one_but_what_was_accepted_stays_done_with() -> None:
+def test_reloaded_start_keeps_accepted_records() -> None:
     told = Told()
     told.hear("records_acquired", "0-5", "ada")
     told.hear("records_accepted", "0-2", "ada")
@@ -223,7 +223,7 @@ def test_a_start_that_is_read_anew_may_be_an_earlier_one_but_what_was_accepted_s
     assert told.violations == ["group g: t-0 0-2 was delivered to cyd, and it was already finished"]
 
 
-def test_what_was_written_to_be_passed_is_not_given_out_after_a_start_went_back() -> None:
+def test_written_acceptance_survives_start_reset() -> None:
     told = Told()
     told.hear("records_acquired", "0-9", "ada")
     told.hear("records_rejected", "0", "ada")
@@ -234,7 +234,7 @@ def test_what_was_written_to_be_passed_is_not_given_out_after_a_start_went_back(
 
 
 @pytest.mark.parametrize("cause", ["delivery_limit", "below_start", "compacted", "aborted"])
-def test_what_a_leader_archives_may_never_be_written(cause: str) -> None:
+def test_archived_records_may_stay_unwritten(cause: str) -> None:
     told = Told()
     told.hear("records_acquired", "0-2", "ada")
     told.hear("lock_expired", "0-1", "ada")

@@ -60,7 +60,7 @@ class Watched:
         return self.laboratory.safety.violations
 
 
-def test_what_members_do_is_no_violation() -> None:
+def test_member_actions_are_no_violation() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
     where = ready(broker, replicas=2).partitions[0]
@@ -86,7 +86,7 @@ def test_what_members_do_is_no_violation() -> None:
     assert len(laboratory.recorder.events("g")) > 10
 
 
-def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None:
+def test_forgotten_lock_is_detected() -> None:
     watched = Watched()
     ready(watched.broker)
     produce(watched.broker, b"a", b"b")
@@ -97,7 +97,7 @@ def test_a_leader_that_does_not_know_any_more_who_holds_what_is_caught() -> None
     assert watched.violations == ["group g: t-0 0-1 was delivered to bob, and ada holds it"]
 
 
-def test_what_the_next_leader_has_read_the_last_one_may_tell_late() -> None:
+def test_old_leader_may_report_late() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
     ada, bob = watched.ada_with_two_records(leader=2), Member(broker, "bob", node=0)
@@ -115,7 +115,7 @@ def test_what_the_next_leader_has_read_the_last_one_may_tell_late() -> None:
     assert watched.violations == []
 
 
-def test_what_is_written_counts_although_it_was_reported_as_failed() -> None:
+def test_written_state_counts_despite_reported_failure() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
     ada, bob = watched.ada_with_two_records(leader=1), Member(broker, "bob", node=0)
@@ -137,7 +137,7 @@ def test_what_is_written_counts_although_it_was_reported_as_failed() -> None:
     assert watched.violations == []
 
 
-def test_who_begins_anew_waits_for_what_the_one_before_is_writing() -> None:
+def test_new_leader_waits_for_pending_write() -> None:
     watched = Watched()
     broker, laboratory = watched.broker, watched.laboratory
     ready(broker)
@@ -156,7 +156,7 @@ def test_who_begins_anew_waits_for_what_the_one_before_is_writing() -> None:
     assert watched.violations == []
 
 
-def test_what_was_archived_and_could_not_be_written_comes_again_whatever_was_said_of_it_then() -> None:
+def test_unwritten_archived_record_is_redelivered() -> None:
     watched = Watched(nodes=2)
     broker, laboratory = watched.broker, watched.laboratory
     ada, bob = watched.ada_with_two_records(leader=2), Member(broker, "bob", node=0)
@@ -172,7 +172,7 @@ def test_what_was_archived_and_could_not_be_written_comes_again_whatever_was_sai
     assert watched.violations == []
 
 
-def test_a_group_that_was_set_back_may_be_given_everything_again() -> None:
+def test_reset_group_may_receive_all_again() -> None:
     watched = Watched()
     topic = ready(watched.broker)
     watched.broker.cluster.offsets_topic.create(0)

@@ -53,7 +53,7 @@ def test_records_line_by_line() -> None:
     ]
 
 
-def test_the_leader_of_a_partition_tells_of_its_records() -> None:
+def test_partition_leader_emits_record_events() -> None:
     broker = Broker(nodes=2)
     topic = ready(broker, replicas=2)
     recorder = recorded(broker)
@@ -76,7 +76,7 @@ def test_the_leader_of_a_partition_tells_of_its_records() -> None:
     ]
 
 
-def test_somebody_who_stops_listening_and_begins_again() -> None:
+def test_recorder_is_stopped_and_restarted() -> None:
     broker = Broker()
     ready(broker)
     produce(broker, b"a", b"b")
@@ -91,7 +91,7 @@ def test_somebody_who_stops_listening_and_begins_again() -> None:
     assert kinds == ["share_partition_loaded", "records_acquired", "records_acquired"]
 
 
-def test_the_analysis_reads_what_the_event_log_says(tmp_path: Path) -> None:
+def test_analysis_reads_event_log(tmp_path: Path) -> None:
     broker = Broker()
     recorder = recorded(broker)
     ready(broker)
@@ -105,7 +105,7 @@ def test_the_analysis_reads_what_the_event_log_says(tmp_path: Path) -> None:
     assert read.detail == json.loads(line_of(rejected))["detail"]
 
 
-def test_a_share_groups_rebalances() -> None:
+def test_share_group_rebalances() -> None:
     lab = Lab("share")
     lab.laboratory.record()
     lab.talk("""

@@ -66,7 +66,7 @@ def two(streams: StreamsLab) -> StreamsLab:
     return streams
 
 
-def test_who_is_in_it_and_what_each_works_on(streams: StreamsLab) -> None:
+def test_members_and_their_tasks(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     group, topic = streams.words, streams.name("topic")
     (ada,) = group.members
@@ -82,7 +82,7 @@ def test_who_is_in_it_and_what_each_works_on(streams: StreamsLab) -> None:
     assert not group.member("ada").is_alive
 
 
-def test_a_member_that_has_to_let_go_before_another_gets_its_tasks(two: StreamsLab) -> None:
+def test_revocation_precedes_task_assignment(two: StreamsLab) -> None:
     ada, bob = two.words.members
     assert (ada.pending, bob.target_tasks) == (MemberTasks(("0_2", "0_3")), MemberTasks(("0_2", "0_3")))
     assert (str(bob.tasks), bob.waits_for, ada.state) == ("nothing", "tasks", "UnrevokedTasks")
@@ -105,7 +105,7 @@ def test_a_member_that_has_to_let_go_before_another_gets_its_tasks(two: StreamsL
     assert two.words.is_settled
 
 
-def test_its_rebalances_and_what_happened_in_them(two: StreamsLab) -> None:
+def test_rebalances_and_their_events(two: StreamsLab) -> None:
     assert [each.outcome for each in two.words.history] == ["completed", "open"]
     assert (two.words.history[1].group_type, two.words.history[1].moved) == ("streams", 2)
     revoking = next(each for each in two.words.events if each.kind == "member_revoking")
@@ -113,7 +113,7 @@ def test_its_rebalances_and_what_happened_in_them(two: StreamsLab) -> None:
     assert "member revoking ada active 0_2 0_3 generation 3" in two.words.timeline()
 
 
-def test_a_source_topic_that_is_missing(streams: StreamsLab) -> None:
+def test_missing_source_topic(streams: StreamsLab) -> None:
     streams.talk("""
         ada streams-beats {topology: {0: {reads: [$topic]}}}
           <- NONE {member_epoch: 2, status: _, active_tasks: {}}
@@ -135,7 +135,7 @@ def test_a_source_topic_that_is_missing(streams: StreamsLab) -> None:
     assert (group.status, group.topology and group.topology.tasks) == ({}, 2)
 
 
-def test_a_group_that_waits_for_more_members() -> None:
+def test_group_awaiting_more_members() -> None:
     lab = StreamsLab("streams-initial-delay")
     lab.talk("""
         given topic $topic with 2 partitions
@@ -151,7 +151,7 @@ def test_a_group_that_waits_for_more_members() -> None:
     lab.stage.close()
 
 
-def test_standby_tasks_and_the_process_that_is_missing(streams: StreamsLab) -> None:
+def test_standby_tasks_and_missing_process(streams: StreamsLab) -> None:
     streams.talk("""
         given topic $topic with 2 partitions
         zoe IncrementalAlterConfigs v1 {configs: {streams.num.standby.replicas: 1}}
@@ -178,7 +178,7 @@ def test_standby_tasks_and_the_process_that_is_missing(streams: StreamsLab) -> N
     assert "badly set" not in streams.explained
 
 
-def test_a_group_is_of_one_kind(streams: StreamsLab) -> None:
+def test_wrong_group_type_is_rejected(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     name = streams.words.id
     with pytest.raises(ControlError, match=f"is a streams group; use streams_group\\('{name}'\\)"):
@@ -202,7 +202,7 @@ def test_one_that_is_not_there_yet(streams: StreamsLab) -> None:
     assert (group.generation, group.assignment_epoch, group.protocol, group.offsets) == (0, 0, "", {})
 
 
-def test_who_asks_all_to_shut_down(two: StreamsLab) -> None:
+def test_shutdown_request_names_member(two: StreamsLab) -> None:
     two.talk("""
         bob streams-beats {owns: {}, shutdown: true}
           <- NONE {status: _}
@@ -211,7 +211,7 @@ def test_who_asks_all_to_shut_down(two: StreamsLab) -> None:
     assert "ada: has active 0_0 0_1; should shut down, as bob has requested for all members" in two.explained
 
 
-def test_what_is_left_to_do(streams: StreamsLab) -> None:
+def test_lag_of_tasks(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     topic = streams.name("topic")
     assert streams.words.is_caught_up
@@ -220,7 +220,7 @@ def test_what_is_left_to_do(streams: StreamsLab) -> None:
     assert not streams.words.is_caught_up
 
 
-def test_a_living_member_survives_a_jump_of_the_clock(streams: StreamsLab) -> None:
+def test_live_member_survives_jump(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     streams.laboratory.advance(600_000)
     assert [str(each) for each in streams.words.members] == ["ada"]
@@ -240,7 +240,7 @@ def test_waiting_until_everybody_has_its_tasks(streams: StreamsLab) -> None:
     asyncio.run(wait())
 
 
-def test_a_heartbeat_that_a_gate_holds(streams: StreamsLab) -> None:
+def test_heartbeat_held_by_gate(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     with streams.laboratory.gates.hold("streams-heartbeat-received") as gate:
         streams.talk("""

@@ -32,11 +32,11 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize("name", PLAYABLE)
-def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
+def test_kafka_traffic_has_no_violation(name: str) -> None:
     assert violations_of(FILES[name]) == []
 
 
-def test_a_task_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
+def test_task_moved_after_revocation(lab: Lab) -> None:
     lab.talk(f"""
         {SHARED}
         ada OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
@@ -47,7 +47,7 @@ def test_a_task_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> No
     assert lab.violations() == []
 
 
-def test_a_commit_at_the_epoch_before_for_a_task_that_stayed_violates_nothing(lab: Lab) -> None:
+def test_previous_epoch_commit_for_kept_task(lab: Lab) -> None:
     lab.talk(f"""
         {SHARED}
         ada OffsetCommit v9 {{epoch: 2, offsets: {{$topic: {{0: 5}}}}}}
@@ -57,7 +57,7 @@ def test_a_commit_at_the_epoch_before_for_a_task_that_stayed_violates_nothing(la
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
+def test_task_assigned_before_revocation(lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
     lab.laboratory.watch_safety(Budget(two_owners=allowed))
     lab.talk("""
         given topic $topic with 2 partitions
@@ -77,7 +77,7 @@ def test_a_task_that_is_given_before_it_was_given_up(lab: Lab, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("epoch", "told"), [(0, "active tasks without an epoch"), (99, "at epoch 99, the group only at")]
 )
-def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
     answer = streams_heartbeating.__dict__["answer"]
 
     def wrong(*each: Any, **more: Any) -> Any:
@@ -104,7 +104,7 @@ def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch:
         ("zoe", 3, "and is not a member"),
     ],
 )
-def test_a_commit_that_must_be_refused(
+def test_commit_with_required_rejection(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
 ) -> None:
     monkeypatch.setattr(StreamsGroup, "check_commit", lambda *_, **__: ErrorCode.none)
@@ -117,7 +117,7 @@ def test_a_commit_that_must_be_refused(
     assert told in found
 
 
-def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
+def test_commit_for_task_of_other_member(lab: Lab) -> None:
     """Kafka accepts it: it looks at epochs only."""
     lab.talk(f"""
         {SHARED}
@@ -129,7 +129,7 @@ def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
     assert "Budget(others_partitions=True)" in found
 
 
-def test_a_commit_of_who_has_no_task(lab: Lab) -> None:
+def test_commit_without_task(lab: Lab) -> None:
     """Bob is a member, and all tasks are still ada's; she has given up one that nobody has been given yet."""
     lab.talk("""
         given topic $topic with 2 partitions
@@ -147,7 +147,7 @@ def test_a_commit_of_who_has_no_task(lab: Lab) -> None:
     assert "and has no active task" in found
 
 
-def test_what_no_subtopology_reads_everybody_may_commit(lab: Lab) -> None:
+def test_unread_topic_accepts_any_commit(lab: Lab) -> None:
     lab.laboratory.cluster.topics.create("t", 1)
     lab.talk(f"""
         {SHARED}

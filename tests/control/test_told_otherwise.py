@@ -12,7 +12,7 @@ from kohort.storage.topic import Topic
 from tests.control.talking import Lab
 
 
-def test_a_hidden_node_leads_nothing_for_those_who_ask() -> None:
+def test_hidden_node_leads_nothing_in_metadata() -> None:
     lab = Lab("three-brokers")
     lab.laboratory.cluster.topics.create("t", 3)
     with lab.faults.hide_node(2):
@@ -26,7 +26,7 @@ def test_a_hidden_node_leads_nothing_for_those_who_ask() -> None:
     lab.stage.close()
 
 
-def test_some_clients_are_offered_the_versions_of_an_older_release(lab: Lab) -> None:
+def test_client_sees_older_release_versions(lab: Lab) -> None:
     about = "{client_software_name: x, client_software_version: v1}"
     with lab.faults.as_kafka("2.8", client_id="a*") as rule:
         lab.talk(f"ada ApiVersions v3 {about}")
@@ -43,7 +43,7 @@ def test_some_clients_are_offered_the_versions_of_an_older_release(lab: Lab) -> 
         lab.faults.as_kafka("2.9")
 
 
-def test_stale_metadata_names_who_led_then() -> None:
+def test_stale_metadata_names_previous_leader() -> None:
     lab = Lab("three-brokers")
     topic = lab.laboratory.cluster.topics.create("t", 1)
     assert isinstance(topic, Topic)

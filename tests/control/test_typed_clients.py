@@ -58,13 +58,13 @@ def made() -> dict[str, str]:
     return {Path(path).name: text for each in files.values() for path, text in each.items()}
 
 
-def test_every_operation_and_every_shape_is_read() -> None:
+def test_every_operation_and_schema_is_read() -> None:
     ids = [operation["operationId"] for methods in served()["paths"].values() for operation in methods.values()]
     assert [f"{each.subject}_{each.name}" for each in document().operations] == ids
     assert set(served()["components"]["schemas"]) <= set(document().shapes)
 
 
-def test_what_may_be_null_and_what_may_be_left_out_differ() -> None:
+def test_nullable_and_optional_fields_differ() -> None:
     shapes = document().shapes
     member = next(each for each in shapes["Freeze"].properties if each.name == "member")
     assert (member.required, member.type) == (False, Type("string", nullable=True))
@@ -83,7 +83,7 @@ def test_what_may_be_null_and_what_may_be_left_out_differ() -> None:
         ),
     ],
 )
-def test_a_client_can_ask_for_all_that_is_served_and_nothing_else(file: str, line: str) -> None:
+def test_client_methods_match_served_paths(file: str, line: str) -> None:
     told: dict[str, set[str]] = defaultdict(set)
     subject = ""
     calls, _, _ = made()[file].partition("public record")  # what Java's calls may be given
@@ -96,7 +96,7 @@ def test_a_client_can_ask_for_all_that_is_served_and_nothing_else(file: str, lin
 
 
 @pytest.mark.parametrize("file", ["control.d.ts", "Control.java"])
-def test_a_client_has_every_type(file: str) -> None:
+def test_client_has_every_type(file: str) -> None:
     declared = set(re.findall(r"^ *(?:public|export) (?:record|enum|interface|type) (\w+)", made()[file], re.MULTILINE))
     assert declared >= {*document().shapes, *document().enums}
 
@@ -128,7 +128,7 @@ def generated(folder: Path, *words: str, **variables: str) -> subprocess.Complet
 
 
 @pytest.mark.long
-def test_a_build_asks_the_command_for_it(tmp_path: Path) -> None:
+def test_build_uses_command(tmp_path: Path) -> None:
     told = generated(tmp_path, "node", KOHORT_COMMAND=str(Path(sys.executable).parent / "kohort"))
     assert (told.returncode, told.stderr) == (0, "")
     assert {each.name: each.read_text() for each in (tmp_path / "node").iterdir()} == {
@@ -138,7 +138,7 @@ def test_a_build_asks_the_command_for_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_build_asks_a_broker_that_runs(tmp_path: Path) -> None:
+def test_build_uses_running_broker(tmp_path: Path) -> None:
     with serving(options=("--control", ":0", "--control-token", "s3cret")) as ready:
         control = ready.partition(" control=")[2]
         told = generated(tmp_path, KOHORT_CONTROL=control, KOHORT_CONTROL_TOKEN="s3cret")
@@ -154,7 +154,7 @@ def test_a_build_asks_a_broker_that_runs(tmp_path: Path) -> None:
         ("KOHORT_CONTROL", "127.0.0.1:1", "http://127.0.0.1:1 does not serve an /openapi.json: "),
     ],
 )
-def test_a_build_without_a_broker_says_what_to_do(tmp_path: Path, variable: str, value: str, told: str) -> None:
+def test_build_without_broker_prints_advice(tmp_path: Path, variable: str, value: str, told: str) -> None:
     ended = generated(tmp_path, **{variable: value})
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith(told)

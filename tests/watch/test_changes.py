@@ -19,11 +19,11 @@ def told(*looks: tuple[SeenGroup, ...], problems: tuple[str, ...] = ()) -> list[
     ]
 
 
-def test_the_first_look_differs_from_nothing_and_the_same_again_is_no_news() -> None:
+def test_unchanged_groups_show_no_change() -> None:
     assert told((ALONE,), (ALONE,)) == [[], []]
 
 
-def test_a_rebalance_from_its_start_to_its_end() -> None:
+def test_complete_rebalance() -> None:
     assert told((ALONE,), (REBALANCING,), (BOTH,)) == [
         [],
         ["Stable → PreparingRebalance; bob joined"],
@@ -31,7 +31,7 @@ def test_a_rebalance_from_its_start_to_its_end() -> None:
     ]
 
 
-def test_where_causes_are_known_they_are_passed_on_once_a_rebalance_is_over() -> None:
+def test_causes_are_shown_after_rebalance() -> None:
     going_on = SeenRebalance(4, 2, "session expired", "bob", "open", None, "", 1)
     over = replace(going_on, outcome="completed", prepare_ms=12, laggard="ada", generation=3)
     looks = [replace(ALONE, rebalances=each) for each in ((), (going_on,), (over,), (replace(over, began_s_ago=9),))]
@@ -43,7 +43,7 @@ def test_where_causes_are_known_they_are_passed_on_once_a_rebalance_is_over() ->
     ]
 
 
-def test_a_rebalance_between_two_looks_shows_by_what_it_left() -> None:
+def test_missed_rebalance_is_inferred() -> None:
     assert told((BOTH,), (ALONE,)) == [[], ["bob left; 1 partition moved"]]
 
 
@@ -56,7 +56,7 @@ def test_groups_come_and_go_and_move() -> None:
     ]
 
 
-def test_a_group_that_could_not_be_seen_is_not_gone() -> None:
+def test_unseen_group_is_not_gone() -> None:
     changes = Changes()
     changes.take(Snapshot(0, 1, (ALONE,)))
     assert changes.take(Snapshot(1, 1, (), ("node 2 does not answer",))) == []
@@ -64,12 +64,12 @@ def test_a_group_that_could_not_be_seen_is_not_gone() -> None:
     assert changes.last == {"billing": 2}
 
 
-def test_groups_without_known_members_have_a_state() -> None:
+def test_groups_without_members_show_state() -> None:
     other = SeenGroup("new", "Stable", 1, group_type="consumer", members=None)
     assert told((other,), (replace(other, state="Assigning"),)) == [[], ["Stable → Assigning"]]
 
 
-def test_a_consumer_group_from_one_epoch_to_the_next_and_a_group_that_changes_its_protocol() -> None:
+def test_consumer_epochs_and_protocol_change() -> None:
     new = replace(ALONE, group_type="consumer", epoch=4, target_epoch=4)
     both = replace(BOTH, group_type="consumer", epoch=5, target_epoch=5)
     assert told((ALONE,), (new,), (replace(both, state="Reconciling"),), (both,)) == [

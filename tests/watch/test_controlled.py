@@ -71,7 +71,7 @@ async def test_timers_causes_lags_and_owners(lab: Lab) -> None:
     assert (await seen(lab, "other*")).groups == ()
 
 
-async def test_what_is_done_to_the_cluster_stands_above(lab: Lab) -> None:
+async def test_active_faults_are_at_top(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.clock.pause()
     lab.faults.on("Heartbeat").drop()
@@ -111,7 +111,7 @@ async def test_nobody_there_is_a_sentence() -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(180)
-def test_the_control_address_is_known_by_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_address_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOHORT_CONTROL_TOKEN", "s3cret")
     with serving(options=("--control", ":0")) as ready:
         control = ready.partition(" control=")[2]
@@ -148,7 +148,7 @@ def overview(**other: Any) -> dict[str, Any]:
     return whole | {name: value for name, value in other.items() if name in whole}
 
 
-async def test_a_share_group_shows_what_is_held_and_for_how_long() -> None:
+async def test_share_group_shows_locks_and_expiry() -> None:
     lab = SharingLab()
     lab.produce("a b c")
     lab.talk("""
@@ -164,7 +164,7 @@ async def test_a_share_group_shows_what_is_held_and_for_how_long() -> None:
     lab.stage.close()
 
 
-async def test_a_consumer_group_shows_its_epochs_and_who_gives_what_up(lab: Lab) -> None:
+async def test_consumer_group_shows_epochs_and_revocations(lab: Lab) -> None:
     lab.talk("""
         given topic $topic with 2 partitions
         given ada shares a consumer group {topics: [$topic]}
@@ -185,7 +185,7 @@ async def test_a_consumer_group_shows_its_epochs_and_who_gives_what_up(lab: Lab)
     assert (group.rebalances[-1].cause, group.rebalances[-1].laggard) == ("join new", "ada")
 
 
-async def test_an_overview_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_overview_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Controlled, "_ask", lambda self: overview())
     assert (await Controlled("127.0.0.1:1").look(0)).groups[0].lags == {("orders", 0): 1}
 
@@ -211,9 +211,7 @@ async def test_an_overview_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-async def test_an_overview_of_another_shape_is_a_sentence(
-    other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unknown_overview_shape_is_reported(other: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Controlled, "_ask", lambda self: overview(**other))
     with pytest.raises(BrokerError, match="is no control address of kohort's"):
         await Controlled("127.0.0.1:1").look(0)

@@ -54,7 +54,7 @@ async def test_tls(authority: Path) -> None:
         await seen(port, from_settings(trusting))
 
 
-async def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_expired_session_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = LockedBroker("PLAIN", lasts_ms=10_000)
     with broker.listening() as port:
         cluster = WatchedCluster(f"127.0.0.1:{port}", security=login("PLAIN"))
@@ -67,7 +67,7 @@ async def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch)
         cluster.close()
 
 
-def test_the_command_takes_a_file_of_properties(tmp_path: Path) -> None:
+def test_command_reads_properties_file(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN}\n")
     broker = LockedBroker("PLAIN")

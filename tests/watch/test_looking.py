@@ -73,7 +73,7 @@ async def groups_of(broker: Broker, pattern: str = "*") -> tuple[list[SeenGroup]
     return await WatchedCluster("broker-1:9092", pattern)._groups_of(7, broker)
 
 
-async def test_a_broker_that_does_not_list_its_groups_is_a_problem() -> None:
+async def test_failed_group_list_is_a_problem() -> None:
     broker = Scripted(list_groups=listed(error=ErrorCode.coordinator_load_in_progress))
     assert await groups_of(broker) == (
         [],
@@ -81,7 +81,7 @@ async def test_a_broker_that_does_not_list_its_groups_is_a_problem() -> None:
     )
 
 
-async def test_a_group_that_has_moved_meanwhile_is_a_problem_and_one_that_is_gone_is_none() -> None:
+async def test_moved_group_is_a_problem() -> None:
     broker = Scripted(
         list_groups=listed(("moved", "Classic"), ("gone", ""), ("there", "classic")),
         describe_groups=described(
@@ -109,7 +109,7 @@ def member(name: str, epoch: int, owns: Assignment, target: Assignment, kind: in
     )  # fmt: skip
 
 
-async def test_a_consumer_group_shows_epochs_members_of_both_protocols_and_who_reconciles() -> None:
+async def test_consumer_group_shows_epochs_and_protocols() -> None:
     """ada has to give up partition 2, which bob waits for; eve is a classic member."""
     group = DescribedConsumerGroup(
         error_code=ErrorCode.none, group_id="newer", group_state="Reconciling", group_epoch=5, assignment_epoch=4,
@@ -136,7 +136,7 @@ async def test_a_consumer_group_shows_epochs_members_of_both_protocols_and_who_r
     ]
 
 
-async def test_both_kinds_of_groups_are_asked_for_and_what_is_refused_is_a_problem() -> None:
+async def test_failed_descriptions_are_problems() -> None:
     broker = Scripted(
         list_groups=listed(("older", "Classic"), ("newer", "Consumer"), ("gone", "Consumer"), ("shared", "Share")),
         describe_groups=described(older=ErrorCode.none),
@@ -153,7 +153,7 @@ async def test_both_kinds_of_groups_are_asked_for_and_what_is_refused_is_a_probl
     )
 
 
-async def test_a_share_group_shows_members_that_have_the_same_partition_and_how_far_it_is() -> None:
+async def test_share_group_shows_partitions_and_progress() -> None:
     told = ShareAssignment(topic_partitions=(ShareTopic(topic_id=None, topic_name="orders", partitions=(0,)),))
     members = tuple(
         ShareMember(
@@ -187,7 +187,7 @@ async def test_a_share_group_shows_members_that_have_the_same_partition_and_how_
     assert (shares, problems) == ({"queue": (SeenShare(("orders", 0), 40, 12),)}, [])
 
 
-async def test_a_streams_group_shows_tasks_and_who_waits_for_them() -> None:
+async def test_streams_group_shows_tasks_and_waiters() -> None:
     """Ada has to give up task 0_1, which bob waits for; bob keeps a copy of 0_0."""
 
     def tasks(active: tuple[int, ...] = (), standby: tuple[int, ...] = ()) -> StreamsAssignment:
@@ -220,10 +220,10 @@ async def test_a_streams_group_shows_tasks_and_who_waits_for_them() -> None:
     ]
 
 
-async def test_a_broker_that_does_not_describe_consumer_groups_lists_them() -> None:
+async def test_broker_without_consumer_describe() -> None:
     broker = Scripted(list_groups=listed(("newer", "Consumer")))
     assert await groups_of(broker) == ([SeenGroup("newer", "Stable", 7, group_type="consumer", members=None)], "")
 
 
-async def test_groups_that_do_not_match_are_not_asked_for() -> None:
+async def test_unmatched_groups_are_not_described() -> None:
     assert await groups_of(Scripted(list_groups=listed(("billing", "classic"))), "fraud*") == ([], "")

@@ -40,7 +40,7 @@ def drawn(
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def test_a_group_with_its_members_and_what_nobody_has() -> None:
+def test_group_shows_members_and_unowned_partitions() -> None:
     assert (
         drawn(BILLING, last={"billing": AT - 12})
         == """\
@@ -54,7 +54,7 @@ billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
     )
 
 
-def test_a_control_address_shows_whom_a_group_waits_for_and_why_there_were_rebalances() -> None:
+def test_control_address_adds_causes() -> None:
     ada = SeenMember("ada-1", "ada", "10.0.0.1", session_ends_in_ms=9_500)
     bob = SeenMember("bob-1", "bob", "10.0.0.2", waits_for="join")
     eve = SeenMember("eve-1", "eve", "10.0.0.3", session_ends_in_ms=1_000, is_alive=False)
@@ -91,7 +91,7 @@ billing  PreparingRebalance  3 members  node 1  lag –
         assert len(drawn(*[group] * 9, laboratory=("clock 0 s",), height=height).splitlines()) <= height
 
 
-def test_while_it_rebalances_nobody_knows_who_owns_what() -> None:
+def test_rebalance_hides_owners() -> None:
     bob = SeenMember("bob-1", "bob", "10.0.0.2")
     told = drawn(SeenGroup("billing", "PreparingRebalance", 1, members=(bob,), lags={("orders", 0): 5}))
     assert "billing  PreparingRebalance  1 member  node 1  lag 5" in told
@@ -99,7 +99,7 @@ def test_while_it_rebalances_nobody_knows_who_owns_what() -> None:
     assert "nobody" not in told
 
 
-def test_a_consumer_group_says_who_reconciles() -> None:
+def test_consumer_group_shows_reconciling_members() -> None:
     ada = SeenMember(
         "ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 2)), (("orders", 0),), epoch=3, speaks="consumer"
     )
@@ -127,12 +127,12 @@ new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
     assert "epoch 4  node 1" in drawn(replace(group, epoch=4))
 
 
-def test_a_group_of_another_kind_says_what_is_not_known() -> None:
+def test_other_group_type_shows_limits() -> None:
     told = drawn(SeenGroup("new", "Stable", 1, group_type="streams", members=None, lags={("orders", 0): 5}))
     assert "new  Stable  streams protocol, whose members this view does not get  lag 5" in told
 
 
-def test_a_share_group_shows_where_it_begins_and_what_is_left() -> None:
+def test_share_group_shows_start_and_lag() -> None:
     """Both members have the partition; where a control address is asked it shows how many records are held, too."""
     members = tuple(
         SeenMember(f"{name}-id", name, "10.0.0.1", owns=(("orders", 0),), epoch=3) for name in ("ada", "bob")
@@ -155,14 +155,14 @@ queue  Stable  2 members  simple  epoch 3  node 1  lag 12
     assert held.endswith("  partition  begins at  held  lag\n  orders 0          40     7   12")
 
 
-def test_what_changed_stands_below_the_newest_first() -> None:
+def test_newest_changes_are_first() -> None:
     changes = [Change(AT - 9, "billing", "bob left"), Change(AT - 2, "billing", "bob joined")]
     told = drawn(BILLING, changes=changes).splitlines()
     assert told[-3:] == ["seen to change", "14:02:09  billing  bob joined", "14:02:02  billing  bob left"]
     assert line(changes[0]) == "14:02:02  billing: bob left"
 
 
-def test_problems_are_said_and_an_empty_cluster_too() -> None:
+def test_problems_and_empty_cluster_are_shown() -> None:
     assert "! 10.0.0.9:9092 does not answer: it hung up\nno such group" in drawn(
         problems=("10.0.0.9:9092 does not answer: it hung up",)
     )
@@ -170,7 +170,7 @@ def test_problems_are_said_and_an_empty_cluster_too() -> None:
 
 
 @pytest.mark.parametrize("height", [5, 12, 15, 24])
-def test_groups_beyond_the_height_are_counted_and_the_picture_fits(height: int) -> None:
+def test_excess_groups_are_counted(height: int) -> None:
     groups = [SeenGroup(f"group-{number}", "Empty", 1) for number in range(40)]
     told = drawn(BILLING, *groups, changes=[Change(AT, "billing", "new, Stable")], height=height)
     assert len(told.splitlines()) <= height

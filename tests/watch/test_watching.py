@@ -44,7 +44,7 @@ def consumer(kafka: Cluster, name: str) -> AIOKafkaConsumer:
     )
 
 
-async def test_members_owners_and_lag_of_three_nodes() -> None:
+async def test_members_owners_and_lag() -> None:
     async with Cluster(nodes=3) as kafka:
         kafka.topics.create("orders", partitions=4)
         for partition in range(4):
@@ -77,7 +77,7 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         watched.close()
 
 
-def test_a_share_group_with_its_members_and_what_is_left() -> None:
+def test_share_group_with_members_and_lag() -> None:
     with Cluster() as kafka:
         kafka.topics.create("orders")
         queue = kafka.share_group("queue")
@@ -98,7 +98,7 @@ def test_a_share_group_with_its_members_and_what_is_left() -> None:
     assert (group.shares, group.lag) == ((SeenShare(("orders", 0), 0, 1),), 1)
 
 
-async def test_a_consumer_group_with_members_of_both_protocols() -> None:
+async def test_consumer_group_with_both_protocols() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=4)
         watched = WatchedCluster(kafka.bootstrap)
@@ -157,7 +157,7 @@ def test_one_picture_and_the_end() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signal.Signals) -> None:
+def test_plain_output_ends_on_signal(number: signal.Signals) -> None:
     with Cluster() as kafka:
         command = [*WATCH, kafka.bootstrap, "--every", "0.2"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
@@ -175,7 +175,7 @@ def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signa
             member.close()
 
 
-def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
+def test_live_view_survives_broker_outage() -> None:
     with Cluster() as kafka:
         bootstrap = kafka.bootstrap
         terminal = Terminal(bootstrap, "--every", "0.2")
@@ -186,7 +186,7 @@ def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
     assert "Traceback" not in terminal.shown
 
 
-def test_q_ends_it_and_leaves_the_terminal_as_it_was() -> None:
+def test_q_quits_and_restores_terminal() -> None:
     with Cluster() as kafka:
         terminal = Terminal(kafka.bootstrap, "--every", "60")
         terminal.until("no group yet")
@@ -195,7 +195,7 @@ def test_q_ends_it_and_leaves_the_terminal_as_it_was() -> None:
     assert "Traceback" not in terminal.shown
 
 
-def test_a_broker_that_comes_back_is_watched_on() -> None:
+def test_returning_broker_is_watched_again() -> None:
     with Cluster(nodes=2) as kafka:
         bootstrap = kafka.bootstrap.split(",")[0]
         command = [*WATCH, bootstrap, "--every", "0.2"]
@@ -215,7 +215,7 @@ def test_a_broker_that_comes_back_is_watched_on() -> None:
             assert watching.wait(60) == 0
 
 
-def test_a_pattern_that_no_group_matches_is_named() -> None:
+def test_unmatched_pattern_is_named() -> None:
     with Cluster() as kafka:
         assert "no group matches 'nope*'" in run(kafka.bootstrap, "--group", "nope*", "--once").stdout
 
@@ -259,7 +259,7 @@ def test_nobody_there_is_one_sentence() -> None:
     )
 
 
-def test_an_address_that_is_none_is_one_sentence() -> None:
+def test_invalid_address_prints_one_line() -> None:
     told = run("nowhere")
     assert told.returncode == 2
     assert told.stderr.startswith("kohort: nowhere is not an address")
@@ -273,7 +273,7 @@ def test_an_address_that_is_none_is_one_sentence() -> None:
         (b"\0\0\0\x06\0\0\0\x01\0\0", "cannot be read"),
     ],
 )
-async def test_what_is_no_broker_is_refused(answer: bytes, sentence: str) -> None:
+async def test_invalid_broker_is_rejected(answer: bytes, sentence: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         answering = threading.Thread(target=_answer_once(server, answer))
         answering.start()

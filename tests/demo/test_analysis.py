@@ -18,7 +18,7 @@ FOUND = {"group": EAGER, "rule": "R01", "clients": [SLOW], "text": "the group wa
 MOVED = {"group": MOVING, "rule": "R24", "clients": [], "text": "the move took 3 s", "evidence": {"to": ["consumer"]}}
 
 
-def test_it_finds_who_stalled_the_group_and_what_the_move_cost(tmp_path: Path) -> None:
+def test_analysis_finds_stall_and_migration_cost(tmp_path: Path) -> None:
     (tmp_path / "findings.json").write_text(json.dumps([MOVED, {**FOUND, "rule": "R26"}, FOUND]))
     checks, told = analysis.judge(tmp_path)
     assert checks == [
@@ -42,13 +42,13 @@ def test_it_does_not_find_the_move(tmp_path: Path, other: dict[str, object]) -> 
     assert [check.holds for check in analysis.judge(tmp_path)[0]] == [True, False]
 
 
-def test_what_to_do_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_advice_without_analysis(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(analysis, "NEEDED", ("pyarrow", "no_such_module"))
     assert not analysis.is_installed()
     assert analysis.how_to_get_it(tmp_path).endswith(f"pip install 'kohort[analyze]', then kohort analyze {tmp_path}")
 
 
-async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
+async def test_failed_analysis_gives_reason(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     said: list[str] = []
     failed = await analysis.analyse("no address", tmp_path / "events", tmp_path / "out", said.append)
@@ -58,7 +58,7 @@ async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(1000)
-def test_the_whole_of_it(tmp_path: Path) -> None:
+def test_complete_demo(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = subprocess.run(
         [sys.executable, "-m", "kohort.cli", "demo", "--plain", "--out", str(out)], capture_output=True, text=True

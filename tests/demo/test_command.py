@@ -14,14 +14,14 @@ from kohort.cli.demo import _analyse, console_for
 from kohort.demo.stage import Stage
 
 
-def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kohort.cli.demo.missing_libraries", lambda: ["aiokafka", "confluent-kafka"])
     ended = CliRunner().invoke(main, ["demo"])
     assert ended.exit_code == 2
     assert ended.output == "kohort: the demo needs aiokafka, confluent-kafka: pip install 'kohort[demo]'\n"
 
 
-def test_it_writes_into_no_directory_that_is_in_use(tmp_path: Path) -> None:
+def test_used_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     ended = CliRunner().invoke(main, ["demo", "--out", str(tmp_path)])
     assert ended.exit_code == 2
@@ -34,7 +34,7 @@ def test_serving_loads_nothing_of_it() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-async def test_where_the_analysis_is_not_installed_it_names_the_extra(
+async def test_missing_analysis_names_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """For rich `[analyze]` would be markup, and vanish."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from kohort.demo.workers.using_kafka_python import _Range
 
 
-def test_a_static_member_between_dynamic_ones_takes_nobodys_partitions_away() -> None:
+def test_static_member_between_dynamic_ones() -> None:
     members = [
         SimpleNamespace(member_id=name, group_instance_id=instance, metadata=SimpleNamespace(topics=["t"]))
         for name, instance in (("ada", None), ("bob", "i"), ("eve", None))

@@ -71,7 +71,7 @@ def test_every_produced_record_must_be_consumed(observations: Observations) -> N
     assert observations.group(EAGER).read_again() == 2
 
 
-def test_a_hole_is_a_lost_record(observations: Observations) -> None:
+def test_gap_is_a_lost_record(observations: Observations) -> None:
     observations.hear_worker("producer", "", Produced(0.0, [(0, 0, 9)]))
     observations.hear_worker("ada", EAGER, consumed(1.0, 0, 0, 9))
     observations.hear_worker("bob", COOPERATIVE, consumed(1.0, 0, 0, 2))
@@ -79,7 +79,7 @@ def test_a_hole_is_a_lost_record(observations: Observations) -> None:
     assert not holds(observations)
 
 
-def test_two_readers_in_one_generation_are_found(observations: Observations) -> None:
+def test_two_readers_in_one_generation(observations: Observations) -> None:
     observations.hear_worker("producer", "", Produced(0.0, [(0, 0, 1)]))
     observations.hear_worker("ada", EAGER, consumed(1.0, 0, 0, 1, generation=1))
     observations.hear_worker("bob", EAGER, consumed(1.0, 0, 1, 1, generation=2))
@@ -88,7 +88,7 @@ def test_two_readers_in_one_generation_are_found(observations: Observations) -> 
     assert not holds(observations)
 
 
-def test_two_owners_in_one_assignment_are_found(observations: Observations) -> None:
+def test_two_owners_in_one_assignment(observations: Observations) -> None:
     observations.hear_worker("producer", "", Produced(0.0, [(0, 0, 0)]))
     observations.hear_worker("ada", EAGER, consumed(1.0, 0, 0, 0))
     cast(EmptyStage, observations.stage).given = {"ada": [0], "bob": [0, 1]}
@@ -98,7 +98,7 @@ def test_two_owners_in_one_assignment_are_found(observations: Observations) -> N
     assert (observations.group(EAGER).state, observations.group(EAGER).rebalances(3)) == ("Stable", 1)
 
 
-def test_an_act_that_went_wrong_a_wrong_record_or_a_broken_play_fails(observations: Observations) -> None:
+def test_faulty_demo_fails(observations: Observations) -> None:
     observations.hear_worker("producer", "", Produced(0.0, [(0, 0, 0)]))
     observations.hear_worker("ada", EAGER, consumed(1.0, 0, 0, 0))
     assert holds(observations)
@@ -109,7 +109,7 @@ def test_an_act_that_went_wrong_a_wrong_record_or_a_broken_play_fails(observatio
     assert not holds(observations)
 
 
-async def test_waiting_ends_with_what_was_waited_for(observations: Observations) -> None:
+async def test_wait_returns_awaited_value(observations: Observations) -> None:
     with pytest.raises(PlayError, match=r"^rain: not within 0\.01 s$"):
         await observations.until(lambda: False, 0.01, "rain")
 

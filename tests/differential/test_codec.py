@@ -30,7 +30,7 @@ def name_of(api: ApiSpec) -> str:
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
-def test_requests_are_read_by_kio_to_their_last_byte(api: ApiSpec, version: int) -> None:
+def test_kio_decodes_requests_completely(api: ApiSpec, version: int) -> None:
     entity = request_of(name_of(api), version)
     for seed in range(5):
         step = make_version(name_of(api), version, Random(seed), oddly=0.0)
@@ -47,7 +47,7 @@ def test_requests_are_read_by_kio_to_their_last_byte(api: ApiSpec, version: int)
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
-def test_answers_are_read_to_their_last_byte(api: ApiSpec, version: int) -> None:
+def test_responses_are_decoded_completely(api: ApiSpec, version: int) -> None:
     name = name_of(api)
 
     @settings(examples(0.05, without=HealthCheck), database=None)

@@ -18,12 +18,12 @@ ONE, OTHER = "0b5a8d4e-1f0c-4c6e-9d2a-111111111111", "7c3e9a10-2b4d-4f5e-8a6b-22
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_seed_is_a_sequence(kind: str) -> None:
+def test_seed_determines_sequence(kind: str) -> None:
     assert make_sequence(kind, 7) == make_sequence(kind, 7)
     assert make_sequence(kind, 7) != make_sequence(kind, 8)
 
 
-def test_ids_may_differ_if_they_always_do() -> None:
+def test_ids_may_differ_consistently() -> None:
     mapping = Mapping()
     assert not compare("JoinGroup", {"member_id": f"ada-{ONE}"}, {"member_id": f"ada-{OTHER}"}, mapping)
     assert not compare("Heartbeat", {"member_id": f"ada-{ONE}"}, {"member_id": f"ada-{OTHER}"}, mapping)
@@ -31,7 +31,7 @@ def test_ids_may_differ_if_they_always_do() -> None:
     assert compare("Heartbeat", {"member_id": f"ada-{ONE}"}, {"member_id": f"bob-{OTHER}"}, mapping)
 
 
-def test_numbers_that_are_none_stay_what_they_are() -> None:
+def test_non_numbers_are_unchanged() -> None:
     assert not compare("InitProducerId", {"producer_id": 17}, {"producer_id": 4}, Mapping())
     assert compare("InitProducerId", {"producer_id": 17}, {"producer_id": -1}, Mapping())
     assert compare("Fetch", {"session_id": 0}, {"session_id": 12}, Mapping())
@@ -46,12 +46,12 @@ def test_lists_are_compared_whatever_their_order() -> None:
     assert fewer.signature == "Metadata topics[]: fewer at Kafka"
 
 
-def test_a_field_that_only_one_of_them_sends_differs() -> None:
+def test_field_sent_once_differs() -> None:
     assert compare("Fetch", {"tag_7": "x"}, {}, Mapping())
     assert compare("Fetch", {}, {"tag_7": "x"}, Mapping())
 
 
-async def test_only_what_shows_the_difference_is_left() -> None:
+async def test_shrinking_keeps_only_the_difference() -> None:
     steps = [request("ada", "Heartbeat", 4, {"group_id": f"g{number}", "member_id": "m"}) for number in range(20)]
     played = 0
 
@@ -66,7 +66,7 @@ async def test_only_what_shows_the_difference_is_left() -> None:
     assert played <= 120
 
 
-async def test_shrinking_ends_when_it_has_tried_enough() -> None:
+async def test_shrinking_has_a_limit() -> None:
     steps = [request("ada", "Heartbeat", 4, {"group_id": str(number)}) for number in range(50)]
     tried = 0
 
@@ -79,7 +79,7 @@ async def test_shrinking_ends_when_it_has_tried_enough() -> None:
     assert tried <= 10
 
 
-def test_what_is_written_down_can_be_played() -> None:
+def test_written_sequence_can_be_played() -> None:
     asked = request("ada", "JoinGroup", 9, {"group_id": "$group", "protocols": [{"name": "range", "metadata": "m"}]})
     heard = {"throttle_time_ms": 0, "error_code": "MEMBER_ID_REQUIRED", "member_id": f"ada-{ONE}"}
     names = {"group": "group-1-x", "ada": f"ada-{ONE}"}
@@ -92,7 +92,7 @@ def test_what_is_written_down_can_be_played() -> None:
     assert answer.values == {"member_id": "$ada"}
 
 
-def test_what_is_known_has_a_reason_in_words() -> None:
+def test_known_differences_have_reasons() -> None:
     assert all(len(known.reason.split()) > 5 for known in KNOWN)
     assert reason_for(Difference("Heartbeat", "error_code", "NONE", "UNKNOWN_MEMBER_ID")) is None
     owned = "Static member a with instance id i1 cannot join the group because the instance id is owned by {} member."
@@ -100,7 +100,7 @@ def test_what_is_known_has_a_reason_in_words() -> None:
     assert reason_for(Difference("ConsumerGroupHeartbeat", "error_message", owned.format("nobody"), None))
 
 
-def test_settings_are_compared_by_name_and_by_what_they_belong_to() -> None:
+def test_settings_are_compared_by_resource() -> None:
     def told(resource_type: int, *settings: tuple[str, str | None]) -> Value:
         configs = [{"name": name, "value": value, "read_only": False} for name, value in settings]
         return {"results": [{"resource_type": resource_type, "configs": configs}]}
@@ -116,7 +116,7 @@ def test_settings_are_compared_by_name_and_by_what_they_belong_to() -> None:
     assert unknown(told(2, ("retention.ms", "1")), told(2)) == ["results[type 2].configs[retention.ms]"]
 
 
-def test_what_is_known_of_some_resources_is_known_of_no_others() -> None:
+def test_known_difference_covers_named_resources_only() -> None:
     def refused(resource_type: int, error_code: str) -> Value:
         return {"responses": [{"resource_type": resource_type, "error_code": error_code}]}
 

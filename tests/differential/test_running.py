@@ -38,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> running.Run:
     return running.Run(Brokers("a:1", "b:2"), tmp_path, at_a_time=3)
 
 
-async def test_what_shows_only_beside_others_is_a_race(run: running.Run, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_difference_only_in_parallel_is_race(run: running.Run, capsys: pytest.CaptureFixture[str]) -> None:
     await run.play_kinds(["log"], DIFFERS, SEQUENCES)
     run.summarise()
     assert [*run.found.values(), *run.passing.values()] == [[("log", DIFFERS)], [("log", RACES)]]

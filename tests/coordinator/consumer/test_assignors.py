@@ -21,7 +21,7 @@ Shares = dict[str, dict[str, list[int]]]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["case"]))
-def test_what_kafka_assigned_is_what_some_order_of_members_and_topics_gives(case: dict[str, Any]) -> None:
+def test_kafka_assignment_matches_some_iteration_order(case: dict[str, Any]) -> None:
     outcomes = {json.dumps(outcome, sort_keys=True) for outcome in _outcomes(case)}
     assert json.dumps(_without_nothing(case["target"]), sort_keys=True) in outcomes
     if len(case["members"]) <= 4:
@@ -96,7 +96,7 @@ def groups(draw: st.DrawFn, *, equal: bool) -> tuple[list[Subscriber], dict[UUID
 
 @pytest.mark.parametrize("name", ["uniform", "range"])
 @given(data=st.data(), equal=st.booleans())
-def test_every_partition_has_exactly_one_owner_who_wants_it(name: str, data: st.DataObject, equal: bool) -> None:
+def test_every_partition_has_one_subscribed_owner(name: str, data: st.DataObject, equal: bool) -> None:
     members, counts = data.draw(groups(equal=equal))
     targets = assign(name, members, counts, equal)
     given_out = [
@@ -109,7 +109,7 @@ def test_every_partition_has_exactly_one_owner_who_wants_it(name: str, data: st.
 
 
 @given(group=groups(equal=True))
-def test_uniform_is_even_and_takes_from_those_only_who_have_too_much(
+def test_uniform_is_even_and_sticky(
     group: tuple[list[Subscriber], dict[UUID, int]],
 ) -> None:
     members, counts = group
@@ -122,7 +122,7 @@ def test_uniform_is_even_and_takes_from_those_only_who_have_too_much(
         assert had <= has or size == len(had & has)
 
 
-def test_range_slices_go_to_static_members_first() -> None:
+def test_range_prefers_static_members() -> None:
     topic = TOPICS[0]
     members = [
         Subscriber("z", None, frozenset({topic}), {}),

@@ -105,7 +105,7 @@ def loaded(log: PartitionLog, world: ConsumerWorld) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_compacted_log_loads_as_the_whole_one_wherever_it_is_cut(seed: int) -> None:
+def test_compacted_log_equals_whole_log(seed: int) -> None:
     chance = Random(seed)
     walk = Walk(seed, failing=False)
     world, logs, cuts = walk.world, Logs(chance), 0

@@ -50,7 +50,7 @@ def test_nobody_listens() -> None:
     assert [member.stats for member in group.members.values()] == [None]
 
 
-def test_a_group_from_its_first_heartbeat() -> None:
+def test_group_from_first_heartbeat() -> None:
     world = listening()
     world.consumer("ada").acts()
     created, added, bumped, target, assigned, reconciled, stable = taken(world)
@@ -70,7 +70,7 @@ def test_a_group_from_its_first_heartbeat() -> None:
     assert offsets == [0, 1, 3, 4], "member, group epoch, target, target epoch, current assignment"
 
 
-def test_a_rebalance_step_by_step() -> None:
+def test_rebalance_events_in_order() -> None:
     world = listening()
     ada, bob = world.consumer("ada"), world.consumer("bob")
     ada.acts()
@@ -100,7 +100,7 @@ def test_a_rebalance_step_by_step() -> None:
     assert {each.rebalance_id for each in (bumped, target, revoking, revoked, assigned, stable)} == {"g/7/2"}
 
 
-def test_heartbeats_that_change_nothing_are_no_events() -> None:
+def test_unchanged_heartbeats_are_no_events() -> None:
     world = listening()
     ada, bob = both(world)
     for _ in range(10):
@@ -110,7 +110,7 @@ def test_heartbeats_that_change_nothing_are_no_events() -> None:
     assert taken(world) == []
 
 
-def test_who_does_not_give_up_a_partition_is_removed() -> None:
+def test_unrevoked_partition_removes_its_owner() -> None:
     world = listening()
     ada = world.consumer("ada", holds_on=True, rebalance_ms=5_000)
     bob = world.consumer("bob")
@@ -137,7 +137,7 @@ def test_who_does_not_give_up_a_partition_is_removed() -> None:
         ({"subscribed_topic_names": None, "rebalance_timeout_ms": 1_000}, None, "timeouts"),
     ],
 )
-def test_a_member_says_something_else_of_itself(change: dict[str, Any], cause: str | None, what: str) -> None:
+def test_member_changes_its_metadata(change: dict[str, Any], cause: str | None, what: str) -> None:
     world = listening(bar=2)
     ada, _ = both(world)
     ada.beats(**change)
@@ -156,7 +156,7 @@ def test_topics_that_change() -> None:
     assert target.detail["moved"] == "0", "new partitions had no owner"
 
 
-def test_a_pattern_that_matches_another_topic() -> None:
+def test_pattern_matches_another_topic() -> None:
     world = listening()
     ada = world.consumer("ada", names=(), regex="foo.*")
     world.converges(ada)
@@ -170,7 +170,7 @@ def test_a_pattern_that_matches_another_topic() -> None:
     assert (bumped.cause, bumped.client_id, bumped.member_id) == ("regex_changed", None, None)
 
 
-def test_a_static_member_steps_out_and_comes_back() -> None:
+def test_static_member_leaves_and_returns() -> None:
     world = listening()
     ada, _ = both(world, instance="i1")
     ada.steps_out()
@@ -189,7 +189,7 @@ def test_a_static_member_steps_out_and_comes_back() -> None:
     assert kinds(world)[:2] == ["member_replaced ada", "epoch_bumped ada"]
 
 
-def test_a_static_member_that_does_not_come_back() -> None:
+def test_static_member_does_not_return() -> None:
     world = listening()
     ada, bob = both(world, instance="i1")
     ada.steps_out()
@@ -247,7 +247,7 @@ def test_heartbeats_and_commits_in_sums() -> None:
     assert stats.detail["p50_us"] == "1000000"
 
 
-def test_what_could_not_be_written_is_not_reported() -> None:
+def test_failed_write_is_not_reported() -> None:
     world = listening()
     ada, bob = both(world)
     world.holding = True
@@ -262,7 +262,7 @@ def test_what_could_not_be_written_is_not_reported() -> None:
     assert last(world, "group_reconciled").members == 1
 
 
-def test_the_coordinator_moves_and_the_group_is_deleted() -> None:
+def test_coordinator_move_and_group_deletion() -> None:
     world = listening()
     ada, bob = both(world)
     world.unload()
@@ -281,7 +281,7 @@ def test_the_coordinator_moves_and_the_group_is_deleted() -> None:
 # Groups that change their protocol
 
 
-def test_a_classic_group_is_upgraded_and_falls_back() -> None:
+def test_classic_group_upgrade_and_downgrade() -> None:
     world = listening()
     ada = world.classic("ada")
     world.converges(ada)
@@ -307,7 +307,7 @@ def test_a_classic_group_is_upgraded_and_falls_back() -> None:
     assert events[2].rebalance_id != bumped.rebalance_id
 
 
-def test_a_fall_back_that_cannot_be_written() -> None:
+def test_failed_downgrade_write() -> None:
     world = listening()
     ada, bob = world.classic("ada"), world.consumer("bob")
     world.converges(ada, bob)
@@ -320,7 +320,7 @@ def test_a_fall_back_that_cannot_be_written() -> None:
     assert told[1].cause == "group_store_failed"
 
 
-def test_an_empty_group_changes_its_protocol_both_ways() -> None:
+def test_empty_group_changes_protocol_both_ways() -> None:
     world = listening()
     ada = world.classic("ada")
     world.converges(ada)
@@ -335,7 +335,7 @@ def test_an_empty_group_changes_its_protocol_both_ways() -> None:
     assert kinds(world)[0] == "group_converted"
 
 
-def test_a_static_member_changes_its_protocol() -> None:
+def test_static_member_changes_protocol() -> None:
     world = listening()
     ada, bob = world.classic("ada", instance="i1"), world.consumer("bob")
     world.converges(ada, bob)
@@ -346,7 +346,7 @@ def test_a_static_member_changes_its_protocol() -> None:
     assert replaced.detail == {"old_member_id": ada.member_id, "rebalance": "false", "speaks": "consumer"}
 
 
-def test_a_classic_member_that_joins_again_is_not_replaced() -> None:
+def test_rejoining_classic_member_is_not_replaced() -> None:
     world = listening()
     ada, bob = world.classic("ada", instance="i1"), world.consumer("bob")
     world.converges(ada, bob)
@@ -360,7 +360,7 @@ def test_a_classic_member_that_joins_again_is_not_replaced() -> None:
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
 
 
-def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_cover_every_event_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[ConsumerWorld] = []
 
     def remembered(**settings: Any) -> ConsumerWorld:

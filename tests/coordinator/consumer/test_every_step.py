@@ -125,7 +125,7 @@ CASES = [(name, number) for name, story in STORIES.items() for number in range(l
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=[each.__name__ for each in TROUBLES])
 @pytest.mark.parametrize(("name", "number"), CASES, ids=[f"{name}, step {number}" for name, number in CASES])
-def test_nothing_is_lost_and_nothing_is_owned_twice(
+def test_partitions_have_exactly_one_owner(
     name: str, number: int, trouble: Callable[[ConsumerWorld, Step], None]
 ) -> None:
     world, actors, steps, ends_as = STORIES[name]()

@@ -10,13 +10,13 @@ BAR = TopicInfo(UUID(int=3 << 64 | 4), "bar", 1)
 IN_RACKS = FOO._replace(racks=(("rack1", "rack0"), ("rack1", "rack2")))
 
 
-def test_topics_have_the_hashes_that_kafka_gives_them() -> None:
+def test_topic_hashes_equal_kafka() -> None:
     assert topic_hash(FOO) == -5159372484819424185
     assert topic_hash(BAR) == -7579121919713719370
     assert topic_hash(IN_RACKS) == 4353889350917689232
 
 
-def test_groups_have_the_hashes_that_kafka_gives_them() -> None:
+def test_group_hashes_equal_kafka() -> None:
     assert group_hash([]) == 0
     assert group_hash([FOO]) == 7735322124282634187
     assert group_hash([FOO, BAR]) == group_hash([BAR, FOO]) == 8984983846963856724

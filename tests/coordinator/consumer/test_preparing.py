@@ -16,7 +16,7 @@ def has(world: ConsumerWorld, member_id: str) -> int:
     return sum(map(len, world.consumer_group.target_of(member_id).values()))
 
 
-def test_the_first_heartbeat_is_answered_without_it_and_the_next_with_it() -> None:
+def test_second_heartbeat_gets_prepared_assignment() -> None:
     world = ConsumerWorld(**LARGE)
     ada = world.consumer("ada", names=tuple(LARGE))
     ada.acts()
@@ -28,7 +28,7 @@ def test_the_first_heartbeat_is_answered_without_it_and_the_next_with_it() -> No
     assert group.preparation is None
 
 
-def test_what_is_soon_done_is_done_at_once() -> None:
+def test_short_preparation_is_immediate() -> None:
     world = ConsumerWorld(foo=EFFORT_AT_ONCE // 4)
     ada = world.consumer("ada")
     ada.acts()
@@ -47,7 +47,7 @@ def test_others_are_served_after_each_slice() -> None:
     assert slices > 10
 
 
-def test_it_begins_anew_when_members_have_changed_meanwhile() -> None:
+def test_changed_members_restart_preparation() -> None:
     world = ConsumerWorld(**LARGE)
     ada, bob = (world.consumer(name, names=tuple(LARGE)) for name in ("ada", "bob"))
     ada.acts()
@@ -76,7 +76,7 @@ def test_it_ends_with_its_group() -> None:
     assert not world.coordinator.background
 
 
-def test_one_group_is_worked_for_after_the_other() -> None:
+def test_groups_are_prepared_in_turn() -> None:
     world = ConsumerWorld(**LARGE)
     ada, bob = (world.consumer(name, names=tuple(LARGE), group_id=name) for name in ("ada", "bob"))
     ada.acts()
@@ -89,7 +89,7 @@ def test_one_group_is_worked_for_after_the_other() -> None:
         assert sum(map(len, group.target_of(who.member_id).values())) == sum(LARGE.values())
 
 
-def test_the_uniform_assignor_moves_many_partitions_among_members_with_different_topics() -> None:
+def test_uniform_assignor_moves_many_partitions() -> None:
     """As many as there are: each takes its time, which is why it is counted."""
     world = ConsumerWorld(foo=20_000, bar=2)
     ada, bob = world.consumer("ada", names=("foo", "bar")), world.consumer("bob")

@@ -53,7 +53,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
-def test_what_is_written_is_read_again(change: Change) -> None:
+def test_written_records_are_read_back(change: Change) -> None:
     key, value = key_of("g", change.kind, change.name), value_of(change)
     reader = RecordReader(key)
     assert read_change(reader.int16(), reader, value) == ("g", change)
@@ -62,7 +62,7 @@ def test_what_is_written_is_read_again(change: Change) -> None:
     assert decoded.unknown_tags == []
 
 
-def test_a_broker_before_43_did_not_write_since_when_a_partition_is_held() -> None:
+def test_old_record_without_assignment_epochs() -> None:
     body = (
         b"\x00\x00"
         + bytes.fromhex("00000004 00000003 00")

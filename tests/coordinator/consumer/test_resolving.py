@@ -32,7 +32,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.plain("it looks over the shoulder of a module that may be compiled")
-def test_others_are_served_between_a_few_names(compared: list[str]) -> None:
+def test_long_resolving_yields(compared: list[str]) -> None:
     world = ConsumerWorld()
     for number in range(TOPICS):
         world.topics.create(f"t{number}", 1)
@@ -50,7 +50,7 @@ def test_others_are_served_between_a_few_names(compared: list[str]) -> None:
 
 
 @pytest.mark.plain("it looks over the shoulder of a module that may be compiled")
-def test_a_pattern_is_matched_once_while_no_topic_changes(compared: list[str]) -> None:
+def test_pattern_match_is_cached(compared: list[str]) -> None:
     world = ConsumerWorld(foo=1, food=1, bar=1)
     ada = world.consumer("ada", names=(), regex="foo.*")
     world.converges(ada)

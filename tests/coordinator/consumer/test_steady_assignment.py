@@ -23,7 +23,7 @@ def steady(assigned: Owned, target: Target) -> SteadyAssignment:
 
 
 @pytest.mark.parametrize("assigned", SHARES, ids=["nothing", "little", "much"])
-def test_the_kept_record_is_the_one_that_would_be_written(assigned: Owned) -> None:
+def test_cached_record_equals_encoded_one(assigned: Owned) -> None:
     share = steady(assigned, {})
     for epoch, previous in ((2, 1), (300, 299), (2**31 - 1, 0), (7, -1)):
         change = Change(Kind.CURRENT, "member", CurrentAssignment(epoch, previous, assigned=assigned))
@@ -31,7 +31,7 @@ def test_the_kept_record_is_the_one_that_would_be_written(assigned: Owned) -> No
         assert share.record(epoch, previous) == written
 
 
-def test_what_has_been_replaced_is_compared_anew() -> None:
+def test_replaced_assignment_is_compared_again() -> None:
     assigned, target, subscribed = SHARES[1], {T: frozenset((0,))}, frozenset((T,))
     share = SteadyAssignment("g", "member", assigned, METADATA, target, subscribed)
     assert share.is_of(assigned, METADATA, target, subscribed)
@@ -42,7 +42,7 @@ def test_what_has_been_replaced_is_compared_anew() -> None:
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_the_answer_of_another_epoch_differs_in_nothing_else(written: bool) -> None:
+def test_cached_response_differs_only_in_epoch(written: bool) -> None:
     def answer(epoch: int) -> ConsumerGroupHeartbeatResponse:
         return ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.none, member_id="member", member_epoch=epoch, heartbeat_interval_ms=5_000

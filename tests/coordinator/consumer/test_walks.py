@@ -15,7 +15,7 @@ def walk(seed: int, *, failing: bool) -> Walk:
 
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
-def test_whatever_happens_the_group_comes_to_rest(seed: int) -> None:
+def test_random_group_stabilizes(seed: int) -> None:
     walk(seed, failing=False)
 
 
@@ -25,7 +25,7 @@ def test_so_it_does_when_writes_fail(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks // 3))
-def test_the_short_answers_are_the_long_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_path_equals_long_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member that has nothing new to say is answered in a shorter way: the same is written, and the same is told."""
     short = walk(seed, failing=False)
     for name in ("_with_nothing_new", "steady_assignment"):

@@ -7,7 +7,7 @@ from tests.coordinator.consumer.world import ConsumerWorld
 from tests.support.consumer_groups import one_owner_each
 
 
-def test_what_is_decided_meanwhile_is_the_next_batch() -> None:
+def test_pending_changes_form_next_batch() -> None:
     world = ConsumerWorld(foo=6)
     ada, bob, eve = world.consumer("ada"), world.consumer("bob"), world.consumer("eve")
     world.holding = True
@@ -24,7 +24,7 @@ def test_what_is_decided_meanwhile_is_the_next_batch() -> None:
     log_and_coordinator_agree(world)
 
 
-def test_what_builds_on_a_failed_batch_never_reaches_the_log() -> None:
+def test_failed_batch_drops_dependent_writes() -> None:
     world = ConsumerWorld(foo=6)
     ada, bob = world.consumer("ada"), world.consumer("bob")
     world.holding = True
@@ -40,7 +40,7 @@ def test_what_builds_on_a_failed_batch_never_reaches_the_log() -> None:
     assert {len(each.owned) for each in (ada, bob)} == {3}
 
 
-def test_a_heartbeat_that_changes_nothing_is_answered_with_what_came_before() -> None:
+def test_unchanged_heartbeat_waits_for_earlier_write() -> None:
     world = ConsumerWorld(foo=6)
     ada, bob = world.consumer("ada"), world.consumer("bob")
     world.converges(ada, bob)
@@ -53,7 +53,7 @@ def test_a_heartbeat_that_changes_nothing_is_answered_with_what_came_before() ->
     assert heard.error is E.none
 
 
-def test_a_large_batch_is_divided_between_requests() -> None:
+def test_large_batch_is_split() -> None:
     world = ConsumerWorld(foo=6)
     world.holding = True
     members = [world.consumer(f"m{number}", names=tuple(f"t{each}" for each in range(1_000))) for number in range(30)]
@@ -69,7 +69,7 @@ def test_a_large_batch_is_divided_between_requests() -> None:
     log_and_coordinator_agree(world)
 
 
-def test_a_group_that_became_classic_writes_behind_that() -> None:
+def test_downgraded_group_writes_in_order() -> None:
     """Its next generation is in the log only if the end of the consumer group is."""
     for error in (E.none, E.not_enough_replicas):
         world = ConsumerWorld(foo=6)

@@ -44,7 +44,7 @@ def test_nobody_listens() -> None:
     assert world.share_group.event_state is None
 
 
-def test_a_group_from_its_first_heartbeat() -> None:
+def test_group_from_first_heartbeat() -> None:
     world = listening()
     ada = world.member("ada")
     ada.acts()
@@ -71,7 +71,7 @@ def test_a_group_from_its_first_heartbeat() -> None:
     assert (settled.kind, settled.state_to, settled.members) == ("group_reconciled", "Stable", 1)
 
 
-def test_a_target_that_has_to_wait() -> None:
+def test_delayed_target_assignment() -> None:
     world = listening(interval_ms=1_000)
     ada = world.member("ada")
     ada.acts()
@@ -87,7 +87,7 @@ def test_a_target_that_has_to_wait() -> None:
     assert {each.rebalance_id for each in (target, assigned, settled)} == {"g/7/2"}
 
 
-def test_heartbeats_that_change_nothing_are_no_events() -> None:
+def test_unchanged_heartbeats_are_no_events() -> None:
     world = listening()
     ada, bob = both(world)
     for _ in range(5):
@@ -97,7 +97,7 @@ def test_heartbeats_that_change_nothing_are_no_events() -> None:
     assert taken(world) == []
 
 
-def test_who_leaves_and_who_falls_silent() -> None:
+def test_leaving_and_expired_members() -> None:
     world = listening()
     ada, bob = both(world)
     ada.leaves()
@@ -132,7 +132,7 @@ def test_another_subscription_is_another_epoch() -> None:
     assert taken(world)[0].cause == "topic_metadata_changed"
 
 
-def test_a_member_that_is_fenced_is_told_once_a_minute() -> None:
+def test_fencing_is_reported_once_per_minute() -> None:
     world = listening()
     _, bob = both(world)
     for _ in range(3):
@@ -150,7 +150,7 @@ def test_a_member_that_is_fenced_is_told_once_a_minute() -> None:
     assert "member_fenced bob" in kinds(world)
 
 
-def test_what_cannot_be_written_is_not_told() -> None:
+def test_failed_write_is_not_reported() -> None:
     world = listening()
     ada, bob = both(world)
     world.failing = E.kafka_storage_error
@@ -164,7 +164,7 @@ def test_what_cannot_be_written_is_not_told() -> None:
     assert (removed.kind, bumped.left, bumped.joined) == ("member_removed", ("bob-id",), ())
 
 
-def test_a_first_member_whose_group_cannot_be_written() -> None:
+def test_first_member_with_failed_write() -> None:
     world = listening()
     world.failing = E.kafka_storage_error
     ada = world.member("ada")
@@ -175,7 +175,7 @@ def test_a_first_member_whose_group_cannot_be_written() -> None:
     assert kinds(world)[:2] == ["group_created", "member_added ada"]
 
 
-def test_a_coordinator_that_moves() -> None:
+def test_coordinator_move() -> None:
     world = listening()
     ada, bob = both(world)
     world.unload()
@@ -190,14 +190,14 @@ def test_a_coordinator_that_moves() -> None:
     bob.acts()
 
 
-def test_offsets_of_a_group_that_there_was_not() -> None:
+def test_offsets_of_missing_group() -> None:
     world = listening()
     world.alters("foo", {0: 7})
     (created,) = taken(world)
     assert (created.kind, created.cause, created.generation) == ("group_created", "offsets_altered", 1)
 
 
-def test_somebody_begins_to_listen_in_the_middle() -> None:
+def test_listener_added_later() -> None:
     world = ShareGroupWorld(foo=6)
     ada, _ = both(world)
     world.listen()
@@ -209,7 +209,7 @@ def test_somebody_begins_to_listen_in_the_middle() -> None:
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
 
 
-def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_cover_every_event_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[ShareGroupWorld] = []
 
     def remembered(**settings: Any) -> ShareGroupWorld:

@@ -39,7 +39,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
-def test_what_is_written_is_read_again(change: Change) -> None:
+def test_written_records_are_read_back(change: Change) -> None:
     key, value = key_of("g", change.kind, change.name), value_of(change)
     reader = RecordReader(key)
     assert read_change(reader.int16(), reader, value) == ("g", change)
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(change: Change) -> None:
     assert (decoded.value is None) == (change.value is None)
 
 
-def test_the_bytes_are_kafka_s() -> None:
+def test_record_bytes_equal_kafka() -> None:
     """Written by hand after Kafka's schemas: the hash is no tag, the time of a target is one."""
     assert key_of("g", ShareKind.GROUP_EPOCH, None) == b"\x00\x0b\x00\x01g"
     assert key_of("g", ShareKind.CURRENT, "m") == b"\x00\x0e\x00\x01g\x00\x01m"

@@ -9,7 +9,7 @@ from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 
 
-def test_partitions_are_handed_out_once_they_are_ready() -> None:
+def test_initialized_partitions_are_assigned() -> None:
     world = ShareGroupWorld(foo=2)
     ada = world.member("ada")
     world.persister.holding = True
@@ -24,7 +24,7 @@ def test_partitions_are_handed_out_once_they_are_ready() -> None:
     assert (ada.epoch, ada.partitions()) == (3, {0, 1})
 
 
-def test_a_failure_is_no_matter_of_members_and_the_next_heartbeat_asks_again() -> None:
+def test_heartbeat_retries_failed_initialization() -> None:
     world = ShareGroupWorld(foo=2)
     ada = world.member("ada")
     world.persister.failing = E.coordinator_not_available
@@ -39,7 +39,7 @@ def test_a_failure_is_no_matter_of_members_and_the_next_heartbeat_asks_again() -
     assert ada.partitions() == {0, 1}
 
 
-def test_what_takes_too_long_is_asked_for_again() -> None:
+def test_slow_initialization_is_retried() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.persister.holding = True
@@ -53,7 +53,7 @@ def test_what_takes_too_long_is_asked_for_again() -> None:
     assert world.persister.asked == ["initialize g: 1-0"] * 2
 
 
-def test_it_is_not_asked_for_again_sooner_than_a_write_may_take() -> None:
+def test_initialization_retry_waits_for_write_timeout() -> None:
     world = ShareGroupWorld(settings={"group_share_initialize_retry_interval_ms": 1}, foo=1)
     ada = world.member("ada")
     world.persister.holding = True
@@ -66,7 +66,7 @@ def test_it_is_not_asked_for_again_sooner_than_a_write_may_take() -> None:
     assert len(world.persister.asked) == 2
 
 
-def test_new_partitions_are_made_ready_by_themselves() -> None:
+def test_new_partitions_are_initialized() -> None:
     world = ShareGroupWorld(foo=2)
     ada = world.member("ada")
     world.rests(ada)
@@ -76,7 +76,7 @@ def test_new_partitions_are_made_ready_by_themselves() -> None:
     assert (ada.epoch, ada.partitions()) == (5, {0, 1, 2}), "once for the topic, once for the partition that is ready"
 
 
-def test_a_topic_deleted_while_it_is_made_ready_is_not_ready_then() -> None:
+def test_topic_deleted_during_initialization() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.persister.holding = True
@@ -92,7 +92,7 @@ def test_a_topic_deleted_while_it_is_made_ready_is_not_ready_then() -> None:
     assert ada.partitions() == {0}
 
 
-def test_a_write_that_fails_takes_everything_back() -> None:
+def test_failed_write_is_rolled_back() -> None:
     world = ShareGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.failing = E.not_enough_replicas
@@ -111,7 +111,7 @@ def test_a_write_that_fails_takes_everything_back() -> None:
     assert world.share_group.is_empty, "its session had begun again"
 
 
-def test_a_session_whose_end_cannot_be_written_ends_later() -> None:
+def test_failed_expiration_write_is_retried() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.rests(ada)
@@ -124,7 +124,7 @@ def test_a_session_whose_end_cannot_be_written_ends_later() -> None:
     assert ada.beats().error is E.unknown_member_id
 
 
-def test_a_heartbeat_that_changes_nothing_waits_for_what_came_before() -> None:
+def test_unchanged_heartbeat_waits_for_earlier_write() -> None:
     world = ShareGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -138,7 +138,7 @@ def test_a_heartbeat_that_changes_nothing_waits_for_what_came_before() -> None:
     assert len(ada.partitions()) == 1
 
 
-def test_who_loads_the_log_goes_on() -> None:
+def test_loaded_group_continues() -> None:
     world = ShareGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada, bob)
@@ -152,7 +152,7 @@ def test_who_loads_the_log_goes_on() -> None:
     assert world.share_group.is_empty, "a group without members is there all the same"
 
 
-def test_what_was_being_made_ready_is_asked_for_again_by_the_next_coordinator() -> None:
+def test_new_coordinator_initializes_pending_partitions_again() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.persister.holding = True
@@ -171,7 +171,7 @@ def test_what_was_being_made_ready_is_asked_for_again_by_the_next_coordinator() 
     assert ada.partitions() == {0}
 
 
-def test_after_a_move_nobody_is_answered_by_the_old_coordinator() -> None:
+def test_old_coordinator_stops_responding_after_move() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.holding = True
@@ -184,7 +184,7 @@ def test_after_a_move_nobody_is_answered_by_the_old_coordinator() -> None:
 
 
 @pytest.mark.parametrize("kind", range(10, 16))
-def test_a_damaged_record_ends_the_load(kind: int) -> None:
+def test_damaged_record_ends_load(kind: int) -> None:
     world = ShareGroupWorld(foo=1)
     world.rests(world.member("ada"))
     key, value = next(each for each in world.log[0] if each[0][1] == kind)
@@ -198,7 +198,7 @@ def test_a_damaged_record_ends_the_load(kind: int) -> None:
         assert not other.coordinator.of_type("share")
 
 
-def test_in_a_compacted_log_a_member_s_records_may_come_in_any_order() -> None:
+def test_compacted_member_records_load_unordered() -> None:
     world = ShareGroupWorld(foo=2)
     ada = world.member("ada")
     world.rests(ada)
@@ -211,7 +211,7 @@ def test_in_a_compacted_log_a_member_s_records_may_come_in_any_order() -> None:
     assert other.share_group.names == {"foo": 1}
 
 
-def test_who_is_ahead_of_its_epoch_or_far_behind_is_fenced_and_keeps_what_it_has() -> None:
+def test_fenced_member_keeps_its_assignment() -> None:
     world = ShareGroupWorld(foo=1)
     ada = world.member("ada")
     world.rests(ada)

@@ -15,7 +15,7 @@ def empty_group(foo: int, bar: int = 0) -> ShareGroupWorld:
     return world
 
 
-def test_an_altered_group_begins_there_in_its_own_epoch() -> None:
+def test_altered_group_starts_in_new_epoch() -> None:
     world = empty_group(foo=2)
     assert world.alters("foo", {0: 7, 1: -2}) == [[E.none, E.none]]
     assert world.persister.states == {("g", world.id_of("foo"), 0): (4, 7), ("g", world.id_of("foo"), 1): (4, -2)}
@@ -23,7 +23,7 @@ def test_an_altered_group_begins_there_in_its_own_epoch() -> None:
     assert world.share_group.epoch == 4
 
 
-def test_a_group_that_does_not_exist_is_made() -> None:
+def test_missing_group_is_created() -> None:
     world = ShareGroupWorld(foo=2)
     assert world.alters("foo", {1: 5}) == [[E.none]]
     assert (world.share_group.epoch, world.ready("foo")) == (1, {1})
@@ -35,7 +35,7 @@ def test_a_group_that_does_not_exist_is_made() -> None:
     assert len(world.persister.asked) == asked
 
 
-def test_who_has_members_or_is_of_another_kind_is_left_alone() -> None:
+def test_active_and_other_groups_are_unchanged() -> None:
     world = ShareGroupWorld(foo=1)
     world.rests(world.member("ada"))
     world.coordinator.create_group("classic", 0)
@@ -48,7 +48,7 @@ def test_who_has_members_or_is_of_another_kind_is_left_alone() -> None:
     assert world.deletes("foo") == [E.not_coordinator]
 
 
-def test_an_alteration_that_fails_is_told_for_each_partition() -> None:
+def test_failed_alteration_reports_each_partition() -> None:
     world = empty_group(foo=1, bar=1)
     world.persister.failing = E.coordinator_not_available
     assert world.alters("foo", {0: 7}) == [[E.coordinator_not_available]]
@@ -59,7 +59,7 @@ def test_an_alteration_that_fails_is_told_for_each_partition() -> None:
     assert world.persister.states["g", world.id_of("foo"), 0] == (2, -1), "what is not written is not asked for"
 
 
-def test_topics_are_deleted_and_may_be_tried_again() -> None:
+def test_topic_deletion_can_be_retried() -> None:
     world = empty_group(foo=2, bar=1)
     foo = world.id_of("foo")
     world.persister.failing = E.coordinator_not_available
@@ -73,7 +73,7 @@ def test_topics_are_deleted_and_may_be_tried_again() -> None:
     assert world.deletes("foo") == [[]], "nothing is known of it"
 
 
-def test_who_joins_a_topic_that_is_being_deleted_has_it_made_ready_again() -> None:
+def test_resubscribed_topic_is_initialized_again() -> None:
     world = empty_group(foo=1)
     world.persister.failing = E.coordinator_not_available
     world.deletes("foo")
@@ -92,7 +92,7 @@ def deletes_group(world: ShareGroupWorld) -> list[E]:
     return heard if refusal is E.none else [refusal]
 
 
-def test_a_group_goes_with_its_states() -> None:
+def test_group_deletion_deletes_states() -> None:
     world = empty_group(foo=2, bar=1)
     assert deletes_group(world) == [E.none]
     assert not world.persister.states
@@ -104,7 +104,7 @@ def test_a_group_goes_with_its_states() -> None:
     assert ada.epoch == 2, "it is a new group"
 
 
-def test_a_group_whose_states_cannot_be_deleted_stays() -> None:
+def test_failed_state_deletion_keeps_group() -> None:
     world = empty_group(foo=2)
     world.persister.failing = E.coordinator_not_available
     assert deletes_group(world) == [E.coordinator_not_available]
@@ -116,7 +116,7 @@ def test_a_group_whose_states_cannot_be_deleted_stays() -> None:
     assert world.persister.asked == ["delete g: 1-0 1-1"] * 2
 
 
-def test_who_joins_while_the_states_are_deleted_keeps_the_group() -> None:
+def test_member_joining_during_deletion_keeps_group() -> None:
     world = empty_group(foo=1)
     world.persister.holding = True
     heard: list[E] = []
@@ -130,7 +130,7 @@ def test_who_joins_while_the_states_are_deleted_keeps_the_group() -> None:
     assert list(world.share_group.members) == ["ada-id"]
 
 
-def test_a_group_that_never_had_states_goes_at_once() -> None:
+def test_stateless_group_is_deleted_immediately() -> None:
     world = ShareGroupWorld()
     ada = world.member("ada", names=("not there",))
     ada.tells()

@@ -130,5 +130,5 @@ class Walk:
 
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("seed", range(EFFORT.walks))
-def test_whatever_happens_a_share_group_comes_to_rest(seed: int, failing: bool) -> None:
+def test_random_share_group_stabilizes(seed: int, failing: bool) -> None:
     walk_to_its_end(Walk(seed, failing=failing), f"seed {seed}, failing={failing}")

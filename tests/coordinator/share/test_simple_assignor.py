@@ -49,7 +49,7 @@ def test_counts_of_the_specification(members: int, partitions: int, expected: li
     assert sum(expected) == partitions * -(-members // partitions)
 
 
-def test_each_topic_by_itself_where_subscriptions_differ() -> None:
+def test_different_subscriptions_balance_each_topic() -> None:
     members = [
         Subscriber("ada", frozenset({FOO}), {}),
         Subscriber("bob", frozenset({BAR}), {}),
@@ -61,7 +61,7 @@ def test_each_topic_by_itself_where_subscriptions_differ() -> None:
     assert [len(targets[name].get(BAR, ())) for name in ("ada", "bob", "cem")] == [0, 1, 1]
 
 
-def test_what_is_not_ready_or_not_subscribed_goes() -> None:
+def test_unready_and_unsubscribed_partitions_are_removed() -> None:
     had = {FOO: frozenset({0, 1, 2}), BAR: frozenset({0})}
     targets = assign([Subscriber("ada", frozenset({FOO}), had)], {FOO: frozenset({0, 2})}, homogeneous=True)
     assert targets == {"ada": {FOO: frozenset({0, 2})}}
@@ -69,7 +69,7 @@ def test_what_is_not_ready_or_not_subscribed_goes() -> None:
     assert assign(newcomers(1), {}, homogeneous=True) == {"m0": {}}
 
 
-def test_a_newcomer_takes_no_more_than_its_part() -> None:
+def test_new_member_takes_only_its_quota() -> None:
     before = assign(newcomers(2, FOO), {FOO: frozenset(range(6))}, homogeneous=True)
     members = [Subscriber(name, frozenset({FOO}), target) for name, target in before.items()]
     after = assign([*members, Subscriber("m2", frozenset({FOO}), {})], {FOO: frozenset(range(6))}, homogeneous=True)
@@ -79,7 +79,7 @@ def test_a_newcomer_takes_no_more_than_its_part() -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
-def test_desired_counts_differ_by_one_and_come_to_all(members: int, partitions: int) -> None:
+def test_desired_counts_differ_by_one(members: int, partitions: int) -> None:
     sharing = -(-members // partitions)
     wanted = desired_counts(members, partitions, sharing)
     assert sum(wanted) == sharing * partitions
@@ -104,7 +104,7 @@ def groups(draw: st.DrawFn) -> tuple[list[Subscriber], dict[UUID, frozenset[int]
 
 
 @given(groups())
-def test_whatever_they_had_the_outcome_is_fair(
+def test_reassignment_is_fair(
     group: tuple[list[Subscriber], dict[UUID, frozenset[int]], bool],
 ) -> None:
     members, ready, homogeneous = group

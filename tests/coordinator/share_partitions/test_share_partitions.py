@@ -14,7 +14,7 @@ from tests.coordinator.share_partitions.share_world import World, is_badly_forme
 OK = (E.none, None)
 
 
-def test_records_that_one_member_holds_nobody_else_is_given() -> None:
+def test_acquired_records_are_exclusive() -> None:
     world = World()
     world.produces(4)
     assert world.fetches("ada") == [(0, 3, 1)]
@@ -24,7 +24,7 @@ def test_records_that_one_member_holds_nobody_else_is_given() -> None:
     assert world.states == "0-3 acquired 1 ada, 4-5 acquired 1 bob"
 
 
-def test_the_start_moves_behind_what_is_done() -> None:
+def test_start_advances_past_processed_records() -> None:
     world = World()
     world.produces(10)
     world.fetches()
@@ -37,7 +37,7 @@ def test_the_start_moves_behind_what_is_done() -> None:
     assert world.says("0-9 accept") == OK, "what is below the start is fine, whatever is said of it"
 
 
-def test_a_type_for_each_offset() -> None:
+def test_one_type_per_offset() -> None:
     world = World()
     world.produces(5)
     world.fetches()
@@ -48,7 +48,7 @@ def test_a_type_for_each_offset() -> None:
     assert world.partition.in_flight.start == 5
 
 
-def test_what_is_released_often_enough_is_archived() -> None:
+def test_delivery_limit_archives_record() -> None:
     world = World(delivery_count_limit=2)
     world.produces(1)
     for count in (1, 2):
@@ -59,7 +59,7 @@ def test_what_is_released_often_enough_is_archived() -> None:
     assert world.written == [StateBatch(0, 0, 4, 2)]
 
 
-def test_a_lock_that_expires() -> None:
+def test_lock_expires() -> None:
     world = World()
     world.produces(3)
     world.fetches()
@@ -74,7 +74,7 @@ def test_a_lock_that_expires() -> None:
     assert world.fetches("bob") == [(1, 2, 2)]
 
 
-def test_what_members_take_in_one_moment_expires_in_one_moment() -> None:
+def test_acquired_together_expire_together() -> None:
     world = World()
     for _ in range(3):
         world.produces(1)
@@ -88,7 +88,7 @@ def test_what_members_take_in_one_moment_expires_in_one_moment() -> None:
     assert world.states == "1 available 1, 2 available 1"
 
 
-def test_what_was_let_go_and_is_taken_again_has_a_lock_of_its_own() -> None:
+def test_reacquired_record_has_new_lock() -> None:
     world = World()
     for _ in range(2):
         world.produces(1)
@@ -100,7 +100,7 @@ def test_what_was_let_go_and_is_taken_again_has_a_lock_of_its_own() -> None:
     assert world.states == "0 available 2, 1 available 1"
 
 
-def test_locks_expire_one_by_one_even_after_the_group_has_shortened_them() -> None:
+def test_shortened_locks_expire_individually() -> None:
     world = World()
     world.produces(1)
     world.fetches("ada")
@@ -113,7 +113,7 @@ def test_locks_expire_one_by_one_even_after_the_group_has_shortened_them() -> No
     assert world.states == "0 available 1, 1 available 1"
 
 
-def test_renewing_holds_for_longer_and_writes_nothing() -> None:
+def test_renewal_extends_lock_without_write() -> None:
     world = World()
     world.produces(2)
     world.fetches()
@@ -127,7 +127,7 @@ def test_renewing_holds_for_longer_and_writes_nothing() -> None:
     assert world.states == "0-1 available 1"
 
 
-def test_a_session_that_ends_lets_go_of_what_its_member_holds() -> None:
+def test_ended_session_releases_records() -> None:
     world = World(delivery_count_limit=2)
     world.produces(4)
     world.fetches("ada", 2, exactly=True)
@@ -139,7 +139,7 @@ def test_a_session_that_ends_lets_go_of_what_its_member_holds() -> None:
     assert world.states == "2-3 acquired 1 bob", "it was delivered as often as allowed"
 
 
-def test_until_it_is_written_nobody_gets_it_and_it_may_fail() -> None:
+def test_pending_write_holds_records() -> None:
     world = World(writes_at_once=False)
     world.produces(4)
     world.fetches()
@@ -165,7 +165,7 @@ def test_until_it_is_written_nobody_gets_it_and_it_may_fail() -> None:
         (E.invalid_request, E.unknown_server_error, 0),
     ],
 )
-def test_what_a_client_hears_of_a_write_that_fails(error: E, heard: E, fences: int) -> None:
+def test_client_receives_write_error(error: E, heard: E, fences: int) -> None:
     world = World(writes_at_once=False)
     world.produces(1)
     world.fetches()
@@ -175,7 +175,7 @@ def test_what_a_client_hears_of_a_write_that_fails(error: E, heard: E, fences: i
     assert world.fences == fences
 
 
-def test_an_expired_lock_counts_even_if_it_cannot_be_written() -> None:
+def test_expired_lock_survives_failed_write() -> None:
     world = World(writes_at_once=False)
     world.produces(1)
     world.fetches()
@@ -184,7 +184,7 @@ def test_an_expired_lock_counts_even_if_it_cannot_be_written() -> None:
     assert world.fetches("bob") == [(0, 0, 2)]
 
 
-def test_one_bad_batch_takes_the_others_back() -> None:
+def test_invalid_batch_rolls_back_others() -> None:
     world = World()
     world.produces(4)
     world.fetches()
@@ -202,7 +202,7 @@ def test_one_bad_batch_takes_the_others_back() -> None:
     assert world.written == []
 
 
-def test_acknowledging_what_was_never_given() -> None:
+def test_acknowledgement_without_acquisition() -> None:
     world = World()
     not_found = "Batch record not found. The request batch offsets are not found in the cache."
     assert world.says("0-2 accept") == (E.invalid_record_state, not_found)
@@ -233,7 +233,7 @@ def test_entries_are_cut_where_batches_begin() -> None:
     assert again.fetches(batch_size=0) == [(0, 1, 1), (2, 2, 1)]
 
 
-def test_no_more_records_are_held_than_the_group_may() -> None:
+def test_group_record_limit_applies() -> None:
     world = World(partition_max_record_locks=100)
     world.produces(100)
     world.produces(3)
@@ -246,7 +246,7 @@ def test_no_more_records_are_held_than_the_group_may() -> None:
     assert world.fetches() == [(100, 102, 1)]
 
 
-def test_what_is_delivered_often_comes_in_smaller_pieces_and_at_last_alone() -> None:
+def test_redelivered_batches_shrink() -> None:
     world = World()
     world.produces(8)
     for count in (1, 2, 3):
@@ -269,7 +269,7 @@ def test_records_of_aborted_transactions_are_archived() -> None:
     assert world.partition.in_flight.start == 4
 
 
-def test_a_log_that_begins_later() -> None:
+def test_log_with_later_start() -> None:
     world = World()
     for _ in range(3):
         world.produces(2)
@@ -283,7 +283,7 @@ def test_a_log_that_begins_later() -> None:
     assert (world.written_start, world.written_complete) == (3, 3)
 
 
-def test_what_compaction_has_taken_is_archived() -> None:
+def test_compacted_records_are_archived() -> None:
     world = World()
     for _ in range(3):
         world.produces(2)
@@ -294,7 +294,7 @@ def test_what_compaction_has_taken_is_archived() -> None:
     assert world.states == "0-1 archived 1, 2-3 archived 1, 4 acquired 1 ada, 5 acknowledged 1"
 
 
-def test_a_new_leader_knows_what_was_written() -> None:
+def test_new_leader_loads_written_state() -> None:
     world = World()
     world.produces(10)
     world.fetches()
@@ -316,13 +316,13 @@ def test_a_new_leader_knows_what_was_written() -> None:
 
 
 @pytest.mark.parametrize("batch", [StateBatch(1, 2, 0, 1), StateBatch(7, 6, 0, 1)])
-def test_a_state_that_contradicts_itself_is_refused(batch: StateBatch) -> None:
+def test_contradictory_state_is_rejected(batch: StateBatch) -> None:
     world = World()
     with pytest.raises(InvalidState):
         at_once(world.partition.load(0, 5, [batch]))
 
 
-def test_a_giant_range_costs_nothing() -> None:
+def test_giant_range_is_cheap() -> None:
     world = World()
     at_once(world.partition.load(0, 0, [StateBatch(10**15, 10**15 + 5, 2, 1)]))
     assert len(world.partition.in_flight) == 2
@@ -352,7 +352,7 @@ def test_terminal_states_are_left_by_nothing() -> None:
         ([(0, 0, [4])], True),
     ],
 )
-def test_what_is_refused_without_a_look_at_the_records(batches: list[tuple[int, int, list[int]]], bad: bool) -> None:
+def test_requests_rejected_before_record_check(batches: list[tuple[int, int, list[int]]], bad: bool) -> None:
     assert is_badly_formed([Acknowledgement(*each) for each in batches], 4, renews=False) is bad
     for highest in (3, 4):
         assert is_badly_formed([Acknowledgement(0, 0, [4])], highest, renews=True) is (highest < 4)

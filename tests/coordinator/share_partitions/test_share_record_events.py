@@ -75,7 +75,7 @@ def test_records_are_acquired_and_accepted() -> None:
     assert world.told() == ["records_accepted ada 2-2 x1", "share_start_moved 2 -> 4"]
 
 
-def test_an_event_is_about_a_range_not_about_a_record() -> None:
+def test_event_covers_a_range() -> None:
     world = listening()
     for _ in range(100):
         world.produces(1)
@@ -85,7 +85,7 @@ def test_an_event_is_about_a_range_not_about_a_record() -> None:
     assert world.told() == ["records_accepted ada 0-99 x1", "share_start_moved 0 -> 100"]
 
 
-def test_a_type_for_each_offset() -> None:
+def test_one_type_per_offset() -> None:
     world = listening()
     world.produces(6)
     world.fetches()
@@ -104,7 +104,7 @@ def test_a_type_for_each_offset() -> None:
     assert world.told() == ["records_acquired bob 1-1 x2"]
 
 
-def test_a_lock_that_expires_and_a_record_that_was_delivered_as_often_as_allowed() -> None:
+def test_expired_lock_at_delivery_limit() -> None:
     world = listening(delivery_count_limit=2)
     world.produces(2)
     world.fetches()
@@ -125,7 +125,7 @@ def test_a_lock_that_expires_and_a_record_that_was_delivered_as_often_as_allowed
     ]
 
 
-def test_a_member_is_gone_with_records_in_flight() -> None:
+def test_member_leaves_with_acquired_records() -> None:
     world = listening()
     world.produces(2)
     world.fetches("ada", 1, exactly=True)
@@ -139,7 +139,7 @@ def test_a_member_is_gone_with_records_in_flight() -> None:
     assert world.told() == []
 
 
-def test_what_is_being_written_has_not_happened_and_may_fail() -> None:
+def test_pending_write_is_not_reported() -> None:
     world = listening(writes_at_once=False)
     world.produces(3)
     world.fetches()
@@ -157,7 +157,7 @@ def test_what_is_being_written_has_not_happened_and_may_fail() -> None:
     ]
 
 
-def test_a_lock_that_expires_while_a_write_is_under_way_that_fails() -> None:
+def test_lock_expires_during_failing_write() -> None:
     world = listening(writes_at_once=False, delivery_count_limit=1)
     world.produces(2)
     world.fetches()
@@ -173,7 +173,7 @@ def test_a_lock_that_expires_while_a_write_is_under_way_that_fails() -> None:
     ]
 
 
-def test_a_request_that_is_refused_changes_nothing_but_what_it_renews() -> None:
+def test_rejected_request_only_renews() -> None:
     world = listening()
     world.produces(3)
     world.fetches()
@@ -184,7 +184,7 @@ def test_a_request_that_is_refused_changes_nothing_but_what_it_renews() -> None:
     assert world.told() == ["records_renewed ada 0-0 x1"]
 
 
-def test_the_log_begins_later() -> None:
+def test_log_start_advances() -> None:
     world = listening()
     world.produces(4)
     world.produces(2)
@@ -202,7 +202,7 @@ def test_the_log_begins_later() -> None:
     ], "what she still held below the start is nobody's"
 
 
-def test_the_log_begins_later_while_a_release_is_being_written() -> None:
+def test_log_start_advances_during_release() -> None:
     world = listening(writes_at_once=False)
     world.produces(4)
     world.fetches()
@@ -219,7 +219,7 @@ def test_the_log_begins_later_while_a_release_is_being_written() -> None:
     assert world.states == "2-3 available 1"
 
 
-def test_records_below_the_start_whose_write_fails() -> None:
+def test_failed_write_below_start() -> None:
     world = listening(writes_at_once=False)
     world.produces(4)
     world.fetches()
@@ -232,7 +232,7 @@ def test_records_below_the_start_whose_write_fails() -> None:
     assert world.told() == ["records_archived ada (below_start) 0-1 x1", "lock_expired ada 2-3 x1"]
 
 
-def test_records_that_are_gone_from_the_log_or_belong_to_aborted_transactions() -> None:
+def test_deleted_and_aborted_records() -> None:
     world = listening()
     world.produces(2)
     world.fetches()
@@ -249,14 +249,14 @@ def test_records_that_are_gone_from_the_log_or_belong_to_aborted_transactions() 
     ]
 
 
-def test_a_group_that_begins_behind_a_gap() -> None:
+def test_group_starts_after_gap() -> None:
     world = listening()
     world.produces(2, gap=5)
     world.fetches()
     assert world.told() == ["share_start_moved 0 -> 5", "records_acquired ada 5-6 x1"]
 
 
-def test_a_leader_that_forgets_what_it_knew() -> None:
+def test_leader_loses_its_state() -> None:
     world = listening(writes_at_once=False)
     world.produces(4)
     world.fetches()
@@ -277,7 +277,7 @@ def test_a_leader_that_forgets_what_it_knew() -> None:
     assert world.told() == ["records_acquired bob 1-3 x1"]
 
 
-def test_a_state_that_cannot_be_used_is_not_told_of() -> None:
+def test_invalid_state_is_not_reported() -> None:
     world = listening()
     world.written = [StateBatch(0, 3, AVAILABLE, 1), StateBatch(2, 5, AVAILABLE, 1)]
     with pytest.raises(InvalidState):
@@ -285,7 +285,7 @@ def test_a_state_that_cannot_be_used_is_not_told_of() -> None:
     assert world.told() == []
 
 
-def test_a_topic_that_is_gone_has_its_id_only() -> None:
+def test_deleted_topic_is_shown_by_id() -> None:
     world = listening()
     world.produces(1)
     world.groups.topics.delete("foo")
@@ -297,7 +297,7 @@ def test_a_topic_that_is_gone_has_its_id_only() -> None:
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
 
 
-def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_cover_every_event_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[ListeningWorld] = []
 
     def remembered(**config: object) -> ListeningWorld:

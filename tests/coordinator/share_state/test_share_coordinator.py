@@ -102,7 +102,7 @@ def _apply(loading: ShareStateLoading, log: list[bytes]) -> None:
             loading.apply_batch(batch, header._replace(base_offset=offset))
 
 
-def test_who_asks_while_a_write_is_under_way_waits_for_it() -> None:
+def test_reads_wait_for_pending_write() -> None:
     world = World()
     world.initializes()
     world.writes(StateBatch(0, 4, 2, 1))
@@ -114,7 +114,7 @@ def test_who_asks_while_a_write_is_under_way_waits_for_it() -> None:
     assert [each.batches for each in world.heard] == [(), (StateBatch(0, 4, 2, 1),)]
 
 
-def test_a_write_that_fails_leaves_nothing() -> None:
+def test_failed_write_changes_nothing() -> None:
     world = World()
     world.initializes()
     world.settled()
@@ -124,7 +124,7 @@ def test_a_write_that_fails_leaves_nothing() -> None:
     assert [(each.error_code, each.batches) for each in world.heard] == [(E.not_coordinator, ()), (E.none, ())]
 
 
-def test_share_partitions_do_not_wait_for_each_other() -> None:
+def test_share_partitions_are_independent() -> None:
     world = World()
     for index in range(3):
         world.initializes(key=KEY._replace(partition=index))
@@ -132,7 +132,7 @@ def test_share_partitions_do_not_wait_for_each_other() -> None:
     assert world.errors() == [E.none] * 3
 
 
-def test_a_coordinator_that_moves_answers_all_who_wait() -> None:
+def test_moved_coordinator_answers_waiting_requests() -> None:
     world = World()
     world.initializes()
     world.writes()
@@ -143,7 +143,7 @@ def test_a_coordinator_that_moves_answers_all_who_wait() -> None:
     assert world.errors() == []
 
 
-def test_a_newer_leader_is_noted_and_older_ones_are_fenced() -> None:
+def test_new_leader_fences_older_ones() -> None:
     world = World()
     world.initializes()
     world.reads(leader_epoch=3)
@@ -157,7 +157,7 @@ def test_a_newer_leader_is_noted_and_older_ones_are_fenced() -> None:
     assert world.settled() == [E.fenced_state_epoch]
 
 
-def test_what_is_not_there_is_refused() -> None:
+def test_unknown_state_is_rejected() -> None:
     world = World()
     world.reads()
     world.writes()
@@ -172,7 +172,7 @@ def test_what_is_not_there_is_refused() -> None:
     assert summarize_state(world.coordinator, KEY._replace(partition=4)).error_code is unknown
 
 
-def test_after_some_updates_comes_a_snapshot_and_the_log_says_the_same_as_memory() -> None:
+def test_snapshot_follows_updates() -> None:
     world = World(updates_per_snapshot=2)
     world.initializes()
     for offset in range(10):
@@ -185,7 +185,7 @@ def test_after_some_updates_comes_a_snapshot_and_the_log_says_the_same_as_memory
 
 
 @pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
-def test_a_damaged_record_ends_the_load_and_nothing_of_it_is_served(kind: int) -> None:
+def test_damaged_record_fails_load(kind: int) -> None:
     world = World()
     world.initializes()
     world.writes(StateBatch(0, 4, 2, 1))
@@ -203,7 +203,7 @@ def test_a_damaged_record_ends_the_load_and_nothing_of_it_is_served(kind: int) -
         assert summarize_state(other, KEY).error_code is E.not_coordinator
 
 
-def test_what_is_deleted_is_forgotten_by_the_log_too() -> None:
+def test_deleted_state_leaves_log() -> None:
     world = World()
     world.initializes()
     world.deletes()
@@ -216,7 +216,7 @@ def test_what_is_deleted_is_forgotten_by_the_log_too() -> None:
     assert world.coordinator.shards[0].states[KEY].snapshot_epoch == 0
 
 
-def test_a_topic_that_goes_takes_its_states_along() -> None:
+def test_topic_deletion_removes_states() -> None:
     world = World()
     for index in range(3):
         world.initializes(key=KEY._replace(partition=index))
@@ -228,7 +228,7 @@ def test_a_topic_that_goes_takes_its_states_along() -> None:
     assert world.coordinator.shards[0].states == world.loaded_again().shards[0].states == {}
 
 
-def test_the_log_may_begin_with_the_oldest_snapshot_that_counts() -> None:
+def test_log_starts_at_oldest_needed_snapshot() -> None:
     world = World(updates_per_snapshot=1)
     other = KEY._replace(partition=1)
     for key in (KEY, other):
@@ -250,7 +250,7 @@ def test_the_log_may_begin_with_the_oldest_snapshot_that_counts() -> None:
     assert {key: state.batches for key, state in again.items()} == {key: state.batches for key, state in states.items()}
 
 
-def test_where_nothing_happens_nothing_is_written_anew() -> None:
+def test_idle_state_is_not_rewritten() -> None:
     world = World()
     world.initializes()
     world.settled()
@@ -263,7 +263,7 @@ def test_where_nothing_happens_nothing_is_written_anew() -> None:
     assert redundant_before(world.coordinator, 0, len(world.log)) == len(world.log)
 
 
-def test_one_who_fails_does_not_keep_others_waiting() -> None:
+def test_failing_callback_does_not_block_others() -> None:
     world = World()
     world.initializes()
 

@@ -45,7 +45,7 @@ def test_keys_are_read_again(kind: int) -> None:
     assert read_state_key(b"\x00\x07" + state_key(kind, KEY)[2:]) is None
 
 
-def test_the_bytes_of_a_snapshot() -> None:
+def test_snapshot_bytes() -> None:
     state = ShareState(1, 2, 3, 4, 5, [StateBatch(6, 7, 2, 8)], 9, 10)
     assert state_key(SNAPSHOT, KEY).hex() == "0000 000167 00000000000040008000000000000001 00000003".replace(" ", "")
     assert at_once(snapshot_value(state, Pace())).hex() == (
@@ -54,14 +54,14 @@ def test_the_bytes_of_a_snapshot() -> None:
     ).replace(" ", "")
 
 
-def test_the_bytes_of_an_update_whose_count_is_not_known() -> None:
+def test_update_bytes_with_unknown_count() -> None:
     update = StateUpdate(1, 2, -1, -1, [])
     assert at_once(update_value(update, Pace())).hex() == "0000 00000001 00000002 ffffffffffffffff 01 00".replace(
         " ", ""
     )
 
 
-def test_a_version_that_is_not_known_cannot_be_read() -> None:
+def test_unknown_version_is_rejected() -> None:
     with pytest.raises(UnreadableRecord, match="version 1"):
         at_once(read_snapshot(b"\x00\x01" + bytes(50), Pace()))
     with pytest.raises(UnreadableRecord):

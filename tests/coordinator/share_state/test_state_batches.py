@@ -38,7 +38,7 @@ def is_combined(batches: list[StateBatch]) -> bool:
 
 
 @given(BATCHES, STARTS)
-def test_each_offset_has_what_counts_most(batches: list[StateBatch], start_offset: int) -> None:
+def test_highest_priority_state_wins(batches: list[StateBatch], start_offset: int) -> None:
     combined = combine(batches, start_offset)
     assert by_offset(combined, UNKNOWN_OFFSET) == by_offset(batches, start_offset)
     assert is_combined(combined)
@@ -51,12 +51,12 @@ def test_merging_is_combining_all(older: list[StateBatch], newer: list[StateBatc
     assert batches == combine([*older, *newer], start_offset)
 
 
-def test_the_example_of_the_specification() -> None:
+def test_specification_example() -> None:
     assert combine([StateBatch(0, 9, 2, 1), StateBatch(5, 14, 0, 2)], UNKNOWN_OFFSET) == [
         StateBatch(0, 4, 2, 1),
         StateBatch(5, 14, 0, 2),
     ]
 
 
-def test_what_ends_before_it_begins_is_dropped() -> None:
+def test_inverted_batch_is_dropped() -> None:
     assert combine([StateBatch(5, 4, 2, 1), StateBatch(7, 7, 2, 1)], UNKNOWN_OFFSET) == [StateBatch(7, 7, 2, 1)]

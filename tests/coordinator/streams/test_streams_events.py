@@ -46,7 +46,7 @@ def test_nobody_listens() -> None:
     assert world.streams_group.event_state is None
 
 
-def test_a_group_from_its_first_heartbeat() -> None:
+def test_group_from_first_heartbeat() -> None:
     world = listening()
     world.member("ada").joins()
     created, added, bumped, target, assigned, reconciled, settled = taken(world)
@@ -72,7 +72,7 @@ def test_a_group_from_its_first_heartbeat() -> None:
     )
 
 
-def test_a_member_lets_go_before_another_one_gets_its_tasks() -> None:
+def test_task_is_revoked_before_reassignment() -> None:
     world = listening()
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -125,7 +125,7 @@ def test_topics_that_are_missing() -> None:
     assert (settled.kind, settled.state_to) == ("group_reconciled", "Stable")
 
 
-def test_a_group_that_waits_for_more_members() -> None:
+def test_group_awaits_initial_members() -> None:
     world = listening(delay_ms=3_000)
     ada, bob = world.member("ada"), world.member("bob")
     ada.joins()
@@ -148,7 +148,7 @@ def test_a_group_that_waits_for_more_members() -> None:
         ({"rack_id": "r"}, "rack"),
     ],
 )
-def test_a_member_says_something_else_of_itself(said: dict[str, Any], what: str) -> None:
+def test_member_changes_its_metadata(said: dict[str, Any], what: str) -> None:
     world = listening()
     ada, _ = both(world)
     ada.beats(**said)
@@ -158,7 +158,7 @@ def test_a_member_says_something_else_of_itself(said: dict[str, Any], what: str)
     assert changed.detail["what"] == what
 
 
-def test_heartbeats_that_change_nothing_are_no_events() -> None:
+def test_unchanged_heartbeats_are_no_events() -> None:
     world = listening()
     ada, bob = both(world)
     for _ in range(5):
@@ -168,7 +168,7 @@ def test_heartbeats_that_change_nothing_are_no_events() -> None:
     assert taken(world) == []
 
 
-def test_who_leaves_and_who_falls_silent() -> None:
+def test_leaving_and_expired_members() -> None:
     world = listening()
     ada, bob = both(world)
     ada.leaves()
@@ -190,7 +190,7 @@ def test_who_leaves_and_who_falls_silent() -> None:
     assert deleted.log_offset is not None
 
 
-def test_who_does_not_let_go_in_time_is_evicted() -> None:
+def test_rebalance_timeout_evicts_member() -> None:
     world = listening()
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -202,7 +202,7 @@ def test_who_does_not_let_go_in_time_is_evicted() -> None:
     assert (removed.member_id, removed.cause, bumped.evicted) == ("ada-id", "epoch_timeout", ("ada-id",))
 
 
-def test_a_member_that_is_fenced_is_told_once_a_minute() -> None:
+def test_fencing_is_reported_once_per_minute() -> None:
     world = listening()
     _, bob = both(world)
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_a_member_that_is_fenced_is_told_once_a_minute() -> None:
     assert fenced.error == "FENCED_MEMBER_EPOCH"
 
 
-def test_what_cannot_be_written_is_not_told() -> None:
+def test_failed_write_is_not_reported() -> None:
     world = listening()
     ada, bob = both(world)
     world.failing = E.kafka_storage_error
@@ -226,7 +226,7 @@ def test_what_cannot_be_written_is_not_told() -> None:
     assert (removed.kind, bumped.left, bumped.joined) == ("member_removed", ("bob-id",), ())
 
 
-def test_a_coordinator_that_moves() -> None:
+def test_coordinator_move() -> None:
     world = listening()
     ada, bob = both(world)
     world.unload()
@@ -241,7 +241,7 @@ def test_a_coordinator_that_moves() -> None:
     bob.acts()
 
 
-def test_somebody_begins_to_listen_in_the_middle() -> None:
+def test_listener_added_later() -> None:
     world = StreamsGroupWorld(foo=4)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -260,7 +260,7 @@ def test_somebody_begins_to_listen_in_the_middle() -> None:
     ]
 
 
-def test_of_very_many_tasks_some_are_named() -> None:
+def test_many_tasks_are_abbreviated() -> None:
     tasks = [RoleTask(Role.ACTIVE, "0", partition) for partition in range(120)]
     text = task_names(tasks)["active"]
     assert text.startswith("0_0 0_1 0_2 ")
@@ -272,7 +272,7 @@ STORIES = [
 ]
 
 
-def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_cover_every_event_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[StreamsGroupWorld] = []
 
     def remembered(**settings: Any) -> StreamsGroupWorld:
@@ -284,7 +284,7 @@ def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.Mo
     monkeypatch.setattr(f"{__name__}.listening", remembered)
     for story in STORIES:
         story()
-    test_a_member_says_something_else_of_itself({"rack_id": "r"}, "rack")
+    test_member_changes_its_metadata({"rack_id": "r"}, "rack")
     assert set().union(*(world.kinds_told for world in worlds)) == STREAMS_KINDS | {
         "coordinator_elected",
         "coordinator_resigned",

@@ -52,7 +52,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
-def test_what_is_written_is_read_again(change: Change) -> None:
+def test_written_records_are_read_back(change: Change) -> None:
     key, value = key_of("g", change.kind, change.name), value_of(change)
     reader = RecordReader(key)
     assert read_change(reader.int16(), reader, value) == ("g", change)
@@ -61,7 +61,7 @@ def test_what_is_written_is_read_again(change: Change) -> None:
     assert (decoded.value is None) == (change.value is None)
 
 
-def test_the_bytes_are_kafka_s() -> None:
+def test_record_bytes_equal_kafka() -> None:
     """Written by hand after Kafka's schemas: what is at its default is no tag, active tasks have epochs."""
     epoch = value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1)))
     assert epoch == bytes.fromhex("000000000002000000000000000100")
@@ -76,7 +76,7 @@ def test_the_bytes_are_kafka_s() -> None:
     assert member == bytes.fromhex("0000" + "0000" + "02630268" + "ffffffffffffffff" + "0270" + "ff" + "01" + "00")
 
 
-def test_tasks_of_older_brokers_count_since_their_member_s_epoch() -> None:
+def test_old_records_use_member_epoch() -> None:
     """Kafka 4.2 writes no epochs of tasks. A state that is not known is remembered as such."""
     value = bytes.fromhex(
         "0000" + "0000000300000002" + "09" + "02" + "0230" + "0200000001" + "00" + "0101" + "010101" + "00"
@@ -95,7 +95,7 @@ def test_other_versions_and_ends_are_unreadable(kind: StreamsKind, value: bytes)
         read_change(reader.int16(), reader, value)
 
 
-def test_epochs_that_do_not_belong_to_the_tasks_are_unreadable() -> None:
+def test_mismatched_task_epochs_are_rejected() -> None:
     value = bytes.fromhex(
         "0000"
         + "0000000300000002"
@@ -115,6 +115,6 @@ def test_epochs_that_do_not_belong_to_the_tasks_are_unreadable() -> None:
         read_change(reader.int16(), reader, value)
 
 
-def test_the_type_that_kafka_has_left_free_says_nothing() -> None:
+def test_unused_record_type_is_ignored() -> None:
     reader = RecordReader(b"\x00\x12\x00\x01g")
     assert read_change(reader.int16(), reader, b"?") is None

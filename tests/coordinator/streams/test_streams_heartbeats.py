@@ -17,7 +17,7 @@ from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, rea
 STABLE, EMPTY = StreamsGroupState.STABLE, StreamsGroupState.EMPTY
 
 
-def test_tasks_change_hands_only_when_they_are_let_go() -> None:
+def test_tasks_move_only_after_revocation() -> None:
     world = StreamsGroupWorld(foo=4)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -34,7 +34,7 @@ def test_tasks_change_hands_only_when_they_are_let_go() -> None:
     assert world.streams_group.state is STABLE
 
 
-def test_who_does_not_let_go_in_time_is_put_out() -> None:
+def test_rebalance_timeout_removes_member() -> None:
     world = StreamsGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -50,7 +50,7 @@ def test_who_does_not_let_go_in_time_is_put_out() -> None:
     assert ada.beats().error is E.unknown_member_id
 
 
-def test_a_write_that_fails_takes_everything_back() -> None:
+def test_failed_write_is_rolled_back() -> None:
     world = StreamsGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.failing = E.not_enough_replicas
@@ -68,7 +68,7 @@ def test_a_write_that_fails_takes_everything_back() -> None:
     assert world.streams_group.state is EMPTY, "its session had begun again"
 
 
-def test_a_session_whose_end_cannot_be_written_ends_later() -> None:
+def test_failed_expiration_write_is_retried() -> None:
     world = StreamsGroupWorld(foo=1)
     ada = world.member("ada")
     world.rests(ada)
@@ -80,7 +80,7 @@ def test_a_session_whose_end_cannot_be_written_ends_later() -> None:
     assert world.streams_group.state is EMPTY
 
 
-def test_a_coordinator_that_takes_over_knows_everything_but_what_was_in_memory() -> None:
+def test_new_coordinator_loses_only_memory_state() -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada", topology=reading("foo", stores=["s"]))
     bob = world.member("bob", topology=ada.topology)
@@ -99,7 +99,7 @@ def test_a_coordinator_that_takes_over_knows_everything_but_what_was_in_memory()
     assert world.streams_group.state is EMPTY, "everybody had a whole session"
 
 
-def test_the_join_that_makes_a_group_leaves_nothing_in_memory() -> None:
+def test_creating_join_leaves_no_memory() -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada")
     heard = ada.joins(shutdown_application=True, user_endpoint=Endpoint(host="h", port=1)).heard
@@ -110,7 +110,7 @@ def test_the_join_that_makes_a_group_leaves_nothing_in_memory() -> None:
     assert (group.configured, group.endpoint_epoch, group.shutdown_requested_by) == (None, 0, None)
 
 
-def test_a_delay_is_over_without_any_heartbeat() -> None:
+def test_initial_delay_ends_without_heartbeat() -> None:
     world = StreamsGroupWorld(delay_ms=3_000, foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     ada.joins()
@@ -125,7 +125,7 @@ def test_a_delay_is_over_without_any_heartbeat() -> None:
     assert [len(each.active["0"]) for each in (ada, bob)] == [1, 1]
 
 
-def test_a_group_that_is_deleted_while_it_waits_is_forgotten() -> None:
+def test_deletion_cancels_initial_delay() -> None:
     world = StreamsGroupWorld(delay_ms=3_000, foo=2)
     ada = world.member("ada")
     ada.joins()
@@ -139,7 +139,7 @@ def test_a_group_that_is_deleted_while_it_waits_is_forgotten() -> None:
     assert len(world.purgatory) == 0, "nothing waits for a group that is gone"
 
 
-def test_missing_topics_are_made_and_tasks_follow() -> None:
+def test_created_internal_topics_get_tasks() -> None:
     world = StreamsGroupWorld(foo=3)
     ada = world.member("ada", topology=reading("foo", stores=["s"]))
     world.makes_topics = False
@@ -155,7 +155,7 @@ def test_missing_topics_are_made_and_tasks_follow() -> None:
     assert topic.partitions == 3
 
 
-def test_a_topic_that_goes_takes_the_tasks_with_it() -> None:
+def test_deleted_topic_removes_tasks() -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada")
     world.rests(ada)
@@ -187,7 +187,7 @@ def test_copies_are_kept_by_other_processes() -> None:
     assert all(owners[each] != process_id for process_id, each in copies)
 
 
-def test_somebody_unknown_may_still_end_the_application() -> None:
+def test_unknown_member_may_shut_down_application() -> None:
     """Kafka notes the wish before it looks for the member."""
     world = StreamsGroupWorld(foo=1)
     ada, bob = world.member("ada"), world.member("bob")
@@ -197,7 +197,7 @@ def test_somebody_unknown_may_still_end_the_application() -> None:
     assert ada.statuses == [StatusCode.SHUTDOWN_APPLICATION]
 
 
-def test_endpoints_of_a_topology_that_is_not_ready_are_an_error_of_kafka_s() -> None:
+def test_endpoints_before_ready_topology() -> None:
     """Heard from Apache Kafka 4.3.0: the epoch of endpoints has grown all the same, and nothing else has changed."""
     world = StreamsGroupWorld()
     ada = world.member("ada")
@@ -220,14 +220,14 @@ def test_endpoints_of_a_topology_that_is_not_ready_are_an_error_of_kafka_s() -> 
         {"topology": Topology(epoch=0, subtopologies=(Subtopology(subtopology_id="0", source_topics=("foo",)),) * 2)},
     ],
 )
-def test_what_kafka_does_not_foresee_leaves_no_group(changes: dict[str, Any]) -> None:
+def test_unexpected_topology_creates_no_group(changes: dict[str, Any]) -> None:
     world = StreamsGroupWorld(foo=1)
     assert world.member("ada").joins(**changes).error is E.unknown_server_error
     assert not world.coordinator.of_type("streams")
     assert len(world.purgatory) == 0
 
 
-def test_an_older_epoch_commits_what_its_member_has_kept() -> None:
+def test_previous_epoch_commits_kept_tasks() -> None:
     world = StreamsGroupWorld(foo=2)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -248,7 +248,7 @@ def test_an_older_epoch_commits_what_its_member_has_kept() -> None:
     assert check_committer(world.coordinator, nobody) is E.none
 
 
-def test_an_empty_streams_group_becomes_classic_and_is_back_if_that_cannot_be_written() -> None:
+def test_failed_conversion_restores_streams_group() -> None:
     world = StreamsGroupWorld(foo=1)
     ada = world.member("ada")
     world.rests(ada)
@@ -265,7 +265,7 @@ def test_an_empty_streams_group_becomes_classic_and_is_back_if_that_cannot_be_wr
     assert "g" in world.coordinator.groups
 
 
-def test_a_large_target_is_computed_beside_heartbeats() -> None:
+def test_large_target_does_not_block_heartbeats() -> None:
     world = StreamsGroupWorld(foo=20_000)
     ada = world.member("ada")
     ada.joins()

@@ -47,7 +47,7 @@ def prepared_for(
             between()
 
 
-def test_a_heartbeat_takes_what_was_worked_out() -> None:
+def test_heartbeat_uses_prepared_topology() -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada", topology=large())
     prepared, times = prepared_for(world, ada.topology)
@@ -62,7 +62,7 @@ def test_a_heartbeat_takes_what_was_worked_out() -> None:
     assert len(ada.active) == LARGE
 
 
-def test_the_record_of_a_large_one_is_made_ahead() -> None:
+def test_large_record_is_encoded_early() -> None:
     """Byte for byte as the heartbeat would make it, and kept no longer than until it is written."""
     world, other = StreamsGroupWorld(foo=2), StreamsGroupWorld(foo=2)
     prepared, _ = prepared_for(world, large())
@@ -75,7 +75,7 @@ def test_the_record_of_a_large_one_is_made_ahead() -> None:
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["equal", "another store"])
-def test_a_large_one_is_compared_ahead_with_the_one_that_the_group_has(changed: bool) -> None:
+def test_large_topology_is_compared_early(changed: bool) -> None:
     world = StreamsGroupWorld(foo=2)
     world.rests(world.member("ada", topology=large()))
     brought = large()
@@ -90,7 +90,7 @@ def test_a_large_one_is_compared_ahead_with_the_one_that_the_group_has(changed: 
     assert heard.error_code is (E.unknown_server_error if changed else E.none)
 
 
-def test_nothing_is_worked_out_that_is_known() -> None:
+def test_known_topology_is_not_prepared() -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada", topology=large())
     world.rests(ada)
@@ -101,7 +101,7 @@ def test_nothing_is_worked_out_that_is_known() -> None:
     assert large_topology(world.coordinator, "g", None) is None
 
 
-def test_a_small_one_is_left_to_the_heartbeat() -> None:
+def test_small_topology_is_not_prepared() -> None:
     world = StreamsGroupWorld(foo=2)
     prepared, times = prepared_for(world, reading("foo"))
     assert times == 0
@@ -110,7 +110,7 @@ def test_a_small_one_is_left_to_the_heartbeat() -> None:
     assert world.streams_group.target_of("ada-id").active == {"0": {0, 1}}
 
 
-def test_topics_that_change_in_between_are_looked_at_again() -> None:
+def test_changed_topics_are_checked_again() -> None:
     world = StreamsGroupWorld(foo=2, store=2)
     ada = world.member("ada", topology=large())
     world.rests(ada)
@@ -129,7 +129,7 @@ def test_topics_that_change_in_between_are_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize("is_prepared", [True, False])
-def test_what_cannot_be_worked_out_is_refused(is_prepared: bool) -> None:
+def test_invalid_topology_is_rejected(is_prepared: bool) -> None:
     world = StreamsGroupWorld(foo=2)
     ada = world.member("ada", topology=large(broken=True))
     prepared = prepared_for(world, ada.topology)[0] if is_prepared else Prepared()
@@ -137,7 +137,7 @@ def test_what_cannot_be_worked_out_is_refused(is_prepared: bool) -> None:
     assert world.coordinator.of_type("streams") == []
 
 
-def test_a_topology_that_was_brought_in_the_meantime_counts() -> None:
+def test_newer_topology_wins() -> None:
     world = StreamsGroupWorld(foo=2, bar=1)
     ada, bob = world.member("ada", topology=large()), world.member("bob", topology=reading("bar"))
     prepared, _ = prepared_for(world, ada.topology)

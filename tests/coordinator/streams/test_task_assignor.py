@@ -38,7 +38,7 @@ Task = tuple[str, int]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["case"]))
-def test_the_orders_of_members_and_processes_give_kafkas_outcomes(case: dict[str, Any]) -> None:
+def test_iteration_orders_give_kafka_results(case: dict[str, Any]) -> None:
     """All of them, where there are few members; otherwise only until the one that was recorded is among them."""
     target, found = json.dumps(case["target"]), set()
     for orders in _orders(case):
@@ -61,7 +61,7 @@ def _orders(case: dict[str, Any]) -> Iterator[tuple[list[dict[str, str]], list[s
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["case"]))
-def test_sizes_and_what_stays_are_what_kafka_allows(case: dict[str, Any]) -> None:
+def test_sizes_and_stickiness_match_kafka(case: dict[str, Any]) -> None:
     shares = _shares(_assign(case, *next(_orders(case))))
     assert sorted(len(_tasks(share["active"])) for share in shares.values()) in case["active_sizes"]
     kept = sum(len(_active(case["previous"], each) & _tasks(shares[each]["active"])) for each in shares)
@@ -143,7 +143,7 @@ def _grouped(tasks: Iterable[Task]) -> Tasks:
 
 
 @given(group=groups())
-def test_every_task_is_active_once_and_no_process_has_two_copies(
+def test_tasks_are_active_once(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
     members, tasks, stateful, replicas = group
@@ -165,7 +165,7 @@ def test_every_task_is_active_once_and_no_process_has_two_copies(
 
 
 @given(group=groups())
-def test_nobody_keeps_more_than_a_fair_share_nor_loses_less(
+def test_members_keep_fair_quotas(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
     """Nobody is left with fewer tasks than they had while below their share, rounded down."""
@@ -180,7 +180,7 @@ def test_nobody_keeps_more_than_a_fair_share_nor_loses_less(
 
 
 @given(group=groups())
-def test_one_thread_a_process_makes_active_tasks_even(
+def test_single_threads_balance_active_tasks(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
     members, tasks, stateful, replicas = group
@@ -191,7 +191,7 @@ def test_one_thread_a_process_makes_active_tasks_even(
 
 
 @given(group=groups())
-def test_what_was_assigned_once_stays(
+def test_previous_assignment_is_kept(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
     """One thread a process: where processes have several, Kafka evens out processes first and threads afterwards."""
@@ -201,7 +201,7 @@ def test_what_was_assigned_once_stays(
     assert assign(again, tasks, stateful, 0) == first
 
 
-def test_who_had_a_copy_takes_over() -> None:
+def test_standby_owner_takes_over() -> None:
     members = {
         "ada": AssignorMember("p1", {"0": frozenset({0, 2})}, {"0": frozenset({1, 3})}),
         "bob": AssignorMember("p2", {}, {"0": frozenset({4})}),
@@ -215,11 +215,11 @@ def test_who_had_a_copy_takes_over() -> None:
     }
 
 
-def test_a_group_without_members_has_no_tasks() -> None:
+def test_empty_group_has_no_tasks() -> None:
     assert assign({}, {"0": 4}, frozenset({"0"}), 1) == {}
 
 
-def test_nothing_takes_long_between_two_turns_of_others() -> None:
+def test_long_assignment_yields_regularly() -> None:
     """10,000 tasks for 200 members: thousands of steps, each of them some hundred tasks at most."""
     members = {f"m{number}": AssignorMember(f"p{number % 50}") for number in range(200)}
     steps = list(assigning(members, {str(number): 1000 for number in range(10)}, frozenset({"1", "2"}), 1))
@@ -231,7 +231,7 @@ def test_nothing_takes_long_between_two_turns_of_others() -> None:
 
 
 @given(loads=st.lists(st.integers(0, 5), min_size=1), turns=st.lists(st.integers(0, 3), max_size=40))
-def test_the_head_of_the_queue_has_the_least_load(loads: list[int], turns: list[int]) -> None:
+def test_queue_head_has_least_load(loads: list[int], turns: list[int]) -> None:
     queue: LoadQueue[int] = LoadQueue()
     waiting = dict(enumerate(loads))
     for number, load in waiting.items():
@@ -244,7 +244,7 @@ def test_the_head_of_the_queue_has_the_least_load(loads: list[int], turns: list[
         assert len(queue) == len(loads)
 
 
-def test_equal_loads_leave_the_queue_as_javas() -> None:
+def test_equal_loads_keep_java_order() -> None:
     """What `PriorityQueue` gives when three stand in it, and whoever is taken comes back with one more."""
     queue: LoadQueue[str] = LoadQueue()
     counts = dict.fromkeys("abc", 0)
@@ -258,7 +258,7 @@ def test_equal_loads_leave_the_queue_as_javas() -> None:
     assert "".join(taken) == "acbcbabac"
 
 
-def test_a_quota_grows_smaller_as_members_reach_it() -> None:
+def test_quota_shrinks_as_members_fill() -> None:
     quota = TaskQuota(7, 3)
     assert quota.share == 3
     quota.note(2)

@@ -29,7 +29,7 @@ NO_TOPICS: dict[str, int] = {}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(CASES.index(case)))
-def test_a_topology_is_configured_as_in_kafka(case: dict[str, Any]) -> None:
+def test_configured_topology_equals_kafka(case: dict[str, Any]) -> None:
     expected = {name: value for name, value in case.items() if name not in ("topics", "subtopologies")}
     found = _found(_topology(case["subtopologies"]), case["topics"])
     assert found == expected
@@ -76,18 +76,18 @@ def _subtopology(about: dict[str, Any]) -> Subtopology:
 # What is asked for of topics that are missing
 
 
-def test_a_missing_topic_is_described_as_the_topology_wants_it() -> None:
+def test_missing_topic_keeps_its_settings() -> None:
     settings = (("cleanup.policy", "compact"),)
     store = TopicInfo("store", 0, 2, settings)
     topology = Topology(0, (Subtopology("0", ("in",), state_changelog_topics=(store,)),))
     assert at_once(configuring(topology, {"in": 4}.get)).missing_internal == (TopicInfo("store", 4, 2, settings),)
 
 
-def test_a_topology_without_subtopologies_is_ready() -> None:
+def test_empty_topology_is_ready() -> None:
     assert at_once(configuring(Topology(), NO_TOPICS.get)) == ConfiguredTopology()
 
 
-def test_a_setting_that_is_there_twice_is_nothing_that_kafka_foresees() -> None:
+def test_duplicate_setting_is_rejected() -> None:
     store = TopicInfo("store", topic_configs=(("retention.ms", "1"), ("retention.ms", "2")))
     with pytest.raises(BrokenTopology):
         at_once(configuring(Topology(0, (Subtopology("0", ("in",), state_changelog_topics=(store,)),)), {"in": 1}.get))
@@ -113,7 +113,7 @@ def _checked(*subtopologies: Subtopology) -> list[str]:
     return at_once(check_topology(Topology(0, subtopologies), name_refusal))
 
 
-def test_every_topic_is_named_once_in_the_order_of_the_request() -> None:
+def test_topics_are_named_in_request_order() -> None:
     topology = Subtopology("0", ("in", "other"), (), (TopicInfo("store"),), ("rep",), (TopicInfo("own"),))
     assert _checked(topology, Subtopology("1", ("in",), (), (), (), (TopicInfo("rep"),))) == [
         *("in", "other"),
@@ -121,7 +121,7 @@ def test_every_topic_is_named_once_in_the_order_of_the_request() -> None:
     ]
 
 
-def test_topics_of_kafkas_own_are_refused_first() -> None:
+def test_internal_kafka_topics_are_rejected_first() -> None:
     wrong = Subtopology("0", ("a b", "__consumer_offsets"), repartition_sink_topics=("__transaction_state",))
     assert _refusal(wrong, Subtopology("1", ("in",), state_changelog_topics=(TopicInfo("__share_group_state"),))) == (
         "Use of Kafka internal topics __consumer_offsets,__transaction_state,__share_group_state "
@@ -130,7 +130,7 @@ def test_topics_of_kafkas_own_are_refused_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "x" * 250, "ä", "\ud800", "a\nb"])
-def test_names_that_cannot_be_topics_are_refused(name: str) -> None:
+def test_invalid_topic_names_are_rejected(name: str) -> None:
     assert _refusal(Subtopology("0", ("in", name, "a/b"))) == f"Topic names {name},a/b are not valid topic names."
 
 
@@ -149,7 +149,7 @@ def _chain(count: int) -> Topology:
     return Topology(0, (*others, last))
 
 
-def test_a_chain_of_ten_thousand_subtopologies_is_decided_in_small_steps() -> None:
+def test_long_subtopology_chain_yields() -> None:
     steps = configuring(_chain(MANY), {"in": 7}.get)
     efforts = []
     while True:
@@ -164,7 +164,7 @@ def test_a_chain_of_ten_thousand_subtopologies_is_decided_in_small_steps() -> No
     assert sum(efforts) <= 1000 * MANY
 
 
-def test_a_ring_of_ten_thousand_subtopologies_is_refused() -> None:
+def test_large_subtopology_cycle_is_rejected() -> None:
     ring = tuple(
         Subtopology(str(n), (), (), (), (f"rep-{n}",), (TopicInfo(f"rep-{(n + 1) % MANY}"),)) for n in range(MANY)
     )
@@ -172,7 +172,7 @@ def test_a_ring_of_ten_thousand_subtopologies_is_refused() -> None:
         at_once(configuring(Topology(0, ring), NO_TOPICS.get))
 
 
-def test_ten_thousand_groups_of_topics_that_are_joined_do_not_look_at_all_topics_each() -> None:
+def test_many_copartition_groups_are_fast() -> None:
     """Every fixed topic of the topology counts for every group: they are compared with each other once."""
     fixed = tuple(TopicInfo(f"rep-{n}", 3) for n in range(2_000))
     groups = tuple(CopartitionGroup((), (), (n % 2_000,)) for n in range(MANY))

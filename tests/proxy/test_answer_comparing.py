@@ -16,7 +16,7 @@ def compared(bindings: Bindings, expected: str, heard: str, whose: Whose = BILLI
     return differences(read_values(expected), read_values(heard), bindings, whose)
 
 
-def test_a_name_stands_for_what_it_meets_first() -> None:
+def test_first_use_binds_a_name() -> None:
     bindings = Bindings()
     assert compared(bindings, "{member_id: $ada}", "{member_id: m-1}") == []
     assert compared(bindings, "{leader: $ada}", "{leader: m-1}") == []
@@ -25,7 +25,7 @@ def test_a_name_stands_for_what_it_meets_first() -> None:
     assert bindings.filled({"member_id": "$ada", "group_id": "$ada"}) == {"member_id": "m-1", "group_id": "$ada"}
 
 
-def test_an_answer_that_differs_binds_nothing_until_it_is_learnt() -> None:
+def test_differing_response_binds_no_names() -> None:
     bindings = Bindings()
     expected, heard = "{error_code: NONE, member_id: $ada}", "{error_code: FENCED_INSTANCE_ID, member_id: m-1}"
     assert compared(bindings, expected, heard) == ["error_code: expected NONE, heard FENCED_INSTANCE_ID"]
@@ -34,7 +34,7 @@ def test_an_answer_that_differs_binds_nothing_until_it_is_learnt() -> None:
     assert bindings.value_of("$ada") == "m-1"
 
 
-def test_generations_are_as_far_apart_as_the_first_ones() -> None:
+def test_generations_keep_their_distance() -> None:
     bindings = Bindings()
     assert compared(bindings, "{generation_id: 57}", "{generation_id: 1}") == []
     assert compared(bindings, "{generation_id: 59}", "{generation_id: 3}") == []
@@ -44,7 +44,7 @@ def test_generations_are_as_far_apart_as_the_first_ones() -> None:
     assert bindings.filled({"group_id": "billing", "generation_id": -1})["generation_id"] == -1
 
 
-def test_epochs_of_producers_are_counted_for_each() -> None:
+def test_producer_epochs_count_separately() -> None:
     bindings = Bindings()
     expected = "{producer_id: $p, producer_epoch: 7}"
     assert compared(bindings, expected, "{producer_id: 4000, producer_epoch: 0}") == []
@@ -64,7 +64,7 @@ def test_epochs_of_producers_are_counted_for_each() -> None:
         ("{a: 1}", '{a: "1"}', ['a: expected 1, heard "1"']),
     ],
 )
-def test_what_differs_is_told_where_it_does(expected: str, heard: str, lines: list[str]) -> None:
+def test_differences_show_their_location(expected: str, heard: str, lines: list[str]) -> None:
     assert compared(Bindings(), expected, heard) == lines
 
 
@@ -78,7 +78,7 @@ def test_members_may_come_in_any_order() -> None:
     assert len(compared(bindings, expected, other)) == 2
 
 
-def test_a_thousand_members_are_compared_in_no_time() -> None:
+def test_thousand_members_are_compared_quickly() -> None:
     def members(numbers: range, name: str) -> Value:
         return {"members": [{"member_id": f"{name}{number}", "metadata": ""} for number in numbers]}
 

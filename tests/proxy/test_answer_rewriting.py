@@ -71,7 +71,7 @@ def kinds(cls: Any) -> Iterator[Any]:
                 yield from kinds(part)
 
 
-def test_every_answer_with_a_host_or_a_port_is_rewritten_or_left_alone_for_a_reason() -> None:
+def test_all_address_fields_are_covered() -> None:
     """The next version of Kafka may have more of them: then whoever takes it up decides here."""
     found: set[str] = set()
     for folder in Path(kio.schema.__file__).parent.iterdir():
@@ -97,7 +97,7 @@ def test_addresses_are_replaced_and_nothing_else(key: int, version: int, piece: 
 @pytest.mark.parametrize(("key", "version"), [each for each in CASES if ADDRESSED[each[0]] in ("fetch", "share_fetch")])
 @pytest.mark.parametrize("host", ["b", "127.0.0.1", "a-name-that-is-longer-than-that-of-the-cluster"])
 @pytest.mark.parametrize("piece", [4_099, 1_000_000])
-def test_large_answers_with_records_keep_their_length(key: int, version: int, host: str, piece: int) -> None:
+def test_large_fetch_keeps_its_length(key: int, version: int, host: str, piece: int) -> None:
     nodes, name = Here(host), ADDRESSED[key]
     answer = samples.sample(entity(name, version), records=bytes(range(256)) * 200)
     end = tuple(replace(each, host="kafka-1.example.org") for each in answer.node_endpoints)
@@ -111,7 +111,7 @@ def test_large_answers_with_records_keep_their_length(key: int, version: int, ho
     assert samples.read(told, name, version) == expected
 
 
-def test_a_large_answer_leaves_while_it_comes() -> None:
+def test_large_response_is_streamed() -> None:
     """No more than the last piece is held."""
     answer = samples.sample(entity("fetch", 18), records=bytes(1_000_000), tagged=False)
     data = samples.frame(answer, 5)
@@ -124,14 +124,14 @@ def test_a_large_answer_leaves_while_it_comes() -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), CASES)
-def test_an_answer_that_ends_before_its_addresses_ends_the_connection(key: int, version: int) -> None:
+def test_cut_response_closes_connection(key: int, version: int) -> None:
     answer = samples.frame(samples.sample(entity(ADDRESSED[key], version)), 5)
     cut = INT.pack(12) + answer[4:16]
     with pytest.raises(RelayError):
         heard(asked(Here(), key, version), cut, 100)
 
 
-def test_the_address_of_no_node_stays_as_it_is() -> None:
+def test_missing_node_address_is_unchanged() -> None:
     answer = replace(samples.sample(entity("find_coordinator", 3)), node_id=-1, host="", port=-1)
     data = samples.frame(answer, 5)
     assert heard(asked(Here(), 10, 3), data, 100) == data
@@ -145,7 +145,7 @@ def test_controllers_are_named_as_they_are() -> None:
     assert nodes.lists == []
 
 
-def test_versions_whose_answers_nobody_can_read_are_not_passed() -> None:
+def test_unreadable_response_versions_are_blocked() -> None:
     assert passable(3, 13)
     assert not passable(3, known_versions("metadata")[-1] + 1)
     assert passable(1, 0), "old ones say no address"

@@ -23,20 +23,20 @@ def is_described(seen: GroupEvent) -> bool:
 
 
 @pytest.mark.parametrize(("name", "late"), [(name, number % 2 == 1) for number, name in enumerate(ALL)])
-def test_where_everybody_speaks_through_the_proxy_nothing_is_told_otherwise(name: str, late: bool) -> None:
+def test_fully_proxied_descriptions_agree(name: str, late: bool) -> None:
     stage = describe(FILES[name], late=late)
     assert beside(stage.seen, stage.said).differences == []
     assert late or stage.disagreeing == []
 
 
 @pytest.mark.parametrize("name", REBALANCES)
-def test_where_half_goes_past_it_what_descriptions_show_is_true(name: str) -> None:
+def test_half_proxied_descriptions_are_true(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
     assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []
 
 
-def test_descriptions_tell_of_members_past_the_proxy() -> None:
+def test_descriptions_add_members_outside_proxy() -> None:
     stage = describe(FILES["share/members-come-and-go"], some_past=True)
     assert stage.taken > 5
     told = {each.event.kind for each in stage.seen if is_described(each.event)}
@@ -44,7 +44,7 @@ def test_descriptions_tell_of_members_past_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("name", [each for each in PLAYED if each.startswith("streams/")])
-def test_streams_groups_are_what_they_are_said_to_be(name: str) -> None:
+def test_streams_groups_match_descriptions(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
     assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []

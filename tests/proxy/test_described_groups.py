@@ -53,7 +53,7 @@ def explained(passing: Passing) -> list[str]:
     return str(explain_seen("g", passing.listener.groups["g"], passing.now_us)).splitlines()
 
 
-def test_a_heartbeat_of_a_stranger_is_why_the_cluster_is_asked() -> None:
+def test_unknown_member_heartbeat_triggers_describe() -> None:
     passing = Passing()
     passing.beats("ada")
     assert passing.needed == [("g", "classic")]
@@ -74,7 +74,7 @@ def test_a_heartbeat_of_a_stranger_is_why_the_cluster_is_asked() -> None:
     assert passing.needed == [], "it is known"
 
 
-def test_what_passes_after_the_asking_began_counts_more() -> None:
+def test_newer_traffic_overrides_description() -> None:
     passing = Passing()
     passing.beats("ada")
     asked = passing.listener.version_of("g")
@@ -89,7 +89,7 @@ def test_what_passes_after_the_asking_began_counts_more() -> None:
     ]
 
 
-def test_a_description_waits_for_the_answer_to_who_leaves() -> None:
+def test_description_waits_for_leave_response() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", "bob"))
@@ -102,7 +102,7 @@ def test_a_description_waits_for_the_answer_to_who_leaves() -> None:
     assert describe(passing, said("PreparingRebalance", "bob"))
 
 
-def test_who_comes_and_goes_past_the_proxy_does_so_without_a_cause() -> None:
+def test_outside_changes_have_no_cause() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", "bob"))
@@ -121,7 +121,7 @@ def test_who_comes_and_goes_past_the_proxy_does_so_without_a_cause() -> None:
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
 
 
-def test_a_static_member_that_is_back_past_the_proxy_has_neither_joined_nor_left() -> None:
+def test_static_member_returns_outside_proxy() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", "bob", instance_ids={"bob": "desk"}))
@@ -131,7 +131,7 @@ def test_a_static_member_that_is_back_past_the_proxy_has_neither_joined_nor_left
     assert sight._source.of(sight.group).member_ids == {"ada-1", "cleo-1"}
 
 
-def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:
+def test_observed_rebalance_keeps_generation() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", "bob"))
@@ -149,7 +149,7 @@ def test_a_rebalance_that_passed_here_leaves_its_generation_known() -> None:
     ]
 
 
-def test_a_group_that_empties_past_the_proxy_is_empty() -> None:
+def test_group_emptied_outside_proxy() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Empty"))
@@ -157,7 +157,7 @@ def test_a_group_that_empties_past_the_proxy_is_empty() -> None:
     assert (passing.events[0].kind, passing.events[0].cause) == ("member_removed", "unknown")
 
 
-def test_a_group_of_which_only_offsets_were_fetched_is_there_once_it_is_described() -> None:
+def test_offset_only_group_appears_once_described() -> None:
     passing = Passing()
     assert passing.listener.version_of("g") == UNHEARD
     assert describe(passing, said("Empty"), UNHEARD)
@@ -165,21 +165,21 @@ def test_a_group_of_which_only_offsets_were_fetched_is_there_once_it_is_describe
     assert describe(passing, said("Stable", "ada"), UNHEARD) is False, "it has been heard of since"
 
 
-def test_metadata_that_nobody_can_read_is_left_alone() -> None:
+def test_unreadable_metadata_is_ignored() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", metadata=b"\x00\x00\x7f\xff\xff\xff" + bytes(20)))
     assert (passing.sight().group.state.value, passing.sight().group.subscribed_topics) == ("Stable", None)
 
 
-def test_a_state_that_nobody_knows_changes_nothing() -> None:
+def test_unknown_state_changes_nothing() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Pondering", "bob"))
     assert sorted(passing.sight().members) == ["ada-1"]
 
 
-def test_a_refusal_is_said_with_the_group() -> None:
+def test_describe_error_is_shown() -> None:
     passing = Passing()
     passing.beats("ada")
     passing.listener.not_described("g", "GROUP_AUTHORIZATION_FAILED")

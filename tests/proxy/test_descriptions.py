@@ -83,7 +83,7 @@ class Asking:
         self.heard.append((group_id, refusal))
 
 
-async def test_a_group_is_asked_about_at_once_and_then_once_a_second() -> None:
+async def test_group_is_described_every_second() -> None:
     asking = Asking()
     asking.descriptions.need("g", "classic")
     assert await asking.after(0) == [["g"]]
@@ -97,7 +97,7 @@ async def test_a_group_is_asked_about_at_once_and_then_once_a_second() -> None:
     assert await asking.after(FRESH_MS // 2) == [["g"]], "what is needed is asked for when the second is over"
 
 
-async def test_an_answer_that_is_too_old_is_asked_for_again() -> None:
+async def test_stale_response_is_requested_again() -> None:
     asking = Asking()
     asking.is_taken = False
     asking.descriptions.need("g", "classic")
@@ -106,7 +106,7 @@ async def test_an_answer_that_is_too_old_is_asked_for_again() -> None:
     assert await asking.after(3 * FRESH_MS) == [["g"]]
 
 
-async def test_a_group_that_takes_long_is_asked_about_seldom() -> None:
+async def test_slow_group_is_polled_less_often() -> None:
     asking = Asking()
     asking.taking_ms = 20
     asking.descriptions.need("g", "classic")
@@ -116,7 +116,7 @@ async def test_a_group_that_takes_long_is_asked_about_seldom() -> None:
     assert await asking.after(STEP_MS) == [["g"]]
 
 
-async def test_many_groups_are_asked_about_together_and_in_turn() -> None:
+async def test_many_groups_are_batched() -> None:
     asking = Asking()
     for number in range(2 * MOST_A_ROUND + 1):
         asking.descriptions.need(f"g{number}", "classic")
@@ -125,7 +125,7 @@ async def test_many_groups_are_asked_about_together_and_in_turn() -> None:
 
 
 @pytest.mark.parametrize(("is_away", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
-async def test_a_refusal_is_remembered_and_logged_once(monkeypatch: Any, is_away: bool, length_ms: int) -> None:
+async def test_error_is_logged_once(monkeypatch: Any, is_away: bool, length_ms: int) -> None:
     lines: list[str] = []
     monkeypatch.setattr(log, "warning", lambda text, **_: lines.append(text))
     asking = Asking()
@@ -146,7 +146,7 @@ async def test_a_refusal_is_remembered_and_logged_once(monkeypatch: Any, is_away
     assert lines == ["the cluster does not describe group g: because; what passes is all that is known"]
 
 
-async def test_a_cluster_that_is_away_is_a_refusal_of_all() -> None:
+async def test_unreachable_cluster_fails_all_groups() -> None:
     asking = Asking()
     asking.problem = TimeoutError()
     asking.descriptions.need("g", "classic")
@@ -157,7 +157,7 @@ async def test_a_cluster_that_is_away_is_a_refusal_of_all() -> None:
     assert await asking.after(ROUND_MS) == [["g"]]
 
 
-async def test_what_cannot_be_taken_over_is_our_fault_and_ends_nothing(monkeypatch: Any) -> None:
+async def test_processing_bug_does_not_end_polling(monkeypatch: Any) -> None:
     lines: list[str] = []
     monkeypatch.setattr(log, "error", lambda text, **_: lines.append(text))
     asking = Asking()

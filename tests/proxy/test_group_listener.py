@@ -24,7 +24,7 @@ from tests.proxy.passing import Passing, S, Speaker
 from tests.support.frames import frame, message
 
 
-def test_a_group_at_work_is_taken_as_it_is_found() -> None:
+def test_active_group_is_discovered() -> None:
     passing = Passing()
     passing.beats("ada")
     passing.beats("bob")
@@ -35,7 +35,7 @@ def test_a_group_at_work_is_taken_as_it_is_found() -> None:
     assert headline == "group g: Stable, generation 4, 2 members seen, perhaps there are others"
 
 
-def test_nobody_is_said_to_be_gone_before_the_cluster_says_so() -> None:
+def test_member_removal_needs_cluster_confirmation() -> None:
     passing = Passing()
     passing.beats("ada")
     passing.beats("bob")
@@ -57,7 +57,7 @@ def test_nobody_is_said_to_be_gone_before_the_cluster_says_so() -> None:
     )  # fmt: skip
 
 
-def test_a_heartbeat_like_the_one_before_is_counted_without_being_read(monkeypatch: Any) -> None:
+def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
     passing = Passing()
     passing.beats("ada")
     monkeypatch.setattr(group_listener, "request_in", lambda overheard: 1 / 0)
@@ -76,7 +76,7 @@ def test_a_heartbeat_like_the_one_before_is_counted_without_being_read(monkeypat
     assert [each.event_id for each in passing.recorded] == ["7-seen-1"]
 
 
-def test_who_leaves_says_so() -> None:
+def test_leaving_member_is_reported() -> None:
     passing = Passing()
     passing.beats("ada")
     leaving = MemberIdentity(member_id="ada-1", group_instance_id=None, reason="consumer poll timeout has expired.")
@@ -86,7 +86,7 @@ def test_who_leaves_says_so() -> None:
     assert removed.client_reason == "consumer poll timeout has expired."
 
 
-def test_an_answer_for_which_another_node_is_to_be_asked_says_nothing_of_the_group() -> None:
+def test_retriable_error_changes_no_group() -> None:
     passing = Passing()
     passing.beats("ada", ErrorCode.not_coordinator)
     assert passing.listener.groups == {}
@@ -109,7 +109,7 @@ def test_groups_are_forgotten(monkeypatch: Any) -> None:
     assert sorted(passing.listener.groups) == ["g2", "g3", "g4"]
 
 
-def test_a_connection_that_ends_is_no_member_that_has_gone() -> None:
+def test_disconnect_is_no_leave() -> None:
     passing = Passing()
     passing.beats("ada")
     assert passing.sight().connected == {"ada-1": True}
@@ -121,7 +121,7 @@ def test_a_connection_that_ends_is_no_member_that_has_gone() -> None:
     assert passing.events == []
 
 
-def test_a_commit_on_a_connection_to_any_node_leaves_known_who_coordinates() -> None:
+def test_commit_reveals_coordinator() -> None:
     passing = Passing()
     passing.beats("ada")
     assert passing.sight().node_id == 7

@@ -94,7 +94,7 @@ WANTED = {"billing": "classic", "audit": "classic", "queue": "consumer"}
 
 
 @pytest.mark.parametrize("finding", [4, 3])
-async def test_each_coordinator_is_asked_in_the_words_of_its_groups(finding: int) -> None:
+async def test_each_coordinator_is_queried_by_type(finding: int) -> None:
     nodes = Nodes()
     nodes.finding = finding
     answers = await group_answers(nodes, WANTED)
@@ -104,7 +104,7 @@ async def test_each_coordinator_is_asked_in_the_words_of_its_groups(finding: int
     assert all(each.closed for each in nodes.connected)
 
 
-async def test_a_coordinator_that_is_away_takes_away_its_own() -> None:
+async def test_unreachable_coordinator_fails_its_groups() -> None:
     nodes = Nodes()
     nodes.away = {2}
     answers = await group_answers(nodes, WANTED)
@@ -113,7 +113,7 @@ async def test_a_coordinator_that_is_away_takes_away_its_own() -> None:
     assert all(each.closed for each in nodes.connected)
 
 
-async def test_a_cluster_that_is_away_is_the_askers_affair() -> None:
+async def test_unreachable_cluster_raises() -> None:
     nodes = Nodes()
     nodes.away = {0}
     with pytest.raises(TimeoutError):
@@ -121,7 +121,7 @@ async def test_a_cluster_that_is_away_is_the_askers_affair() -> None:
     assert nodes.connected[0].closed
 
 
-async def test_a_refusal_is_an_answer() -> None:
+async def test_error_is_a_result() -> None:
     nodes = Nodes()
     nodes.errors = {"billing": ErrorCode.group_authorization_failed}
     nodes.hidden = {"audit": ErrorCode.group_authorization_failed}
@@ -134,7 +134,7 @@ async def test_a_refusal_is_an_answer() -> None:
     }
 
 
-async def test_of_groups_that_move_or_are_not_there_nothing_is_said() -> None:
+async def test_moved_and_missing_groups_are_skipped() -> None:
     nodes = Nodes()
     nodes.errors = {"billing": ErrorCode.not_coordinator, "queue": ErrorCode.group_id_not_found}
     nodes.hidden = {"audit": ErrorCode.coordinator_not_available}
@@ -143,11 +143,11 @@ async def test_of_groups_that_move_or_are_not_there_nothing_is_said() -> None:
     assert set(await group_answers(nodes, WANTED)) == {"queue"}
 
 
-async def test_an_answer_about_others_is_none() -> None:
+async def test_response_for_other_group_is_ignored() -> None:
     nodes = Nodes()
     nodes.classic = lambda group_id: Nodes.classic(nodes, "other")  # type: ignore[method-assign]
     assert set(await group_answers(nodes, WANTED)) == {"queue"}
 
 
-def test_why_nobody_could_be_asked_is_said() -> None:
+def test_unreachable_broker_gives_reason() -> None:
     assert away(BrokerError("it hangs up")) == GroupAnswer(None, "it hangs up", is_away=True)

@@ -61,7 +61,7 @@ async def beats(wire: Waiting, kafka: Cluster, who: str) -> None:
     assert answer.error_code.name == "none"
 
 
-async def test_one_heartbeat_and_all_of_a_classic_group_is_known() -> None:
+async def test_heartbeat_reveals_classic_group() -> None:
     async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
         group, theirs, wire = proxy.group("billing"), kafka.group("billing"), await wire_to(proxy)
         await beats(wire, kafka, "ada")
@@ -87,7 +87,7 @@ async def test_one_heartbeat_and_all_of_a_classic_group_is_known() -> None:
 
 
 @pytest.mark.parametrize("leads", [True, False])
-async def test_half_of_a_group_goes_past_the_proxy(leads: bool) -> None:
+async def test_half_of_group_bypasses_proxy(leads: bool) -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy, AsyncExitStack() as consumers:
         kafka.topics.create("orders", partitions=4)
         group, theirs = proxy.group("billing"), kafka.group("billing")
@@ -104,7 +104,7 @@ async def test_half_of_a_group_goes_past_the_proxy(leads: bool) -> None:
 @pytest.mark.parametrize(
     ("kind", "more"), [("consumer", {"rebalance_timeout_ms": 9_000, "topic_partitions": ()}), ("share", {})]
 )
-async def test_one_heartbeat_and_all_of_a_group_of_a_newer_protocol_is_known(kind: str, more: dict[str, Any]) -> None:
+async def test_heartbeat_reveals_consumer_group(kind: str, more: dict[str, Any]) -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=4)
         straight, api = await wire_to(kafka), f"{kind}_group_heartbeat"
@@ -132,7 +132,7 @@ async def test_one_heartbeat_and_all_of_a_group_of_a_newer_protocol_is_known(kin
         straight.close()
 
 
-async def test_a_fetch_of_offsets_is_enough() -> None:
+async def test_offset_fetch_reveals_group() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         await kafka.group("simple").commit({("orders", 0): 0})
@@ -145,7 +145,7 @@ async def test_a_fetch_of_offsets_is_enough() -> None:
             wire.close()
 
 
-async def test_a_refusal_is_said_and_all_stays_as_it_was() -> None:
+async def test_describe_error_keeps_group_state() -> None:
     async with at_work("ada", "bob") as kafka:
         kafka.faults.on("DescribeGroups").error("GROUP_AUTHORIZATION_FAILED")
         async with Proxy(kafka.bootstrap) as proxy:
@@ -161,7 +161,7 @@ async def test_a_refusal_is_said_and_all_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("logs_in", [True, False])
-async def test_it_asks_with_its_own_login_or_not_at_all(logs_in: bool, tmp_path: Path) -> None:
+async def test_polling_needs_own_login(logs_in: bool, tmp_path: Path) -> None:
     async with Cluster(security="SASL_PLAINTEXT") as kafka:
         config = kafka.client_config("alice", library="java", mechanism="PLAIN")
         kafka.topics.create("orders")
@@ -186,7 +186,7 @@ async def test_it_asks_with_its_own_login_or_not_at_all(logs_in: bool, tmp_path:
         straight.close()
 
 
-async def test_an_answer_that_does_not_come_is_nobodys_affair() -> None:
+async def test_missing_response_is_harmless() -> None:
     async with at_work("ada") as kafka:
         rule = kafka.faults.on("DescribeGroups").drop()
         async with Proxy(kafka.bootstrap) as proxy:
@@ -198,7 +198,7 @@ async def test_an_answer_that_does_not_come_is_nobodys_affair() -> None:
             wire.close()
 
 
-async def test_the_same_over_http() -> None:
+async def test_proxy_groups_over_http() -> None:
     async with at_work("ada", "bob") as kafka, Proxy(kafka.bootstrap) as proxy:
         wire, server = await wire_to(proxy), proxy._server
         assert isinstance(server, ProxyServer)
@@ -212,7 +212,7 @@ async def test_the_same_over_http() -> None:
         wire.close()
 
 
-async def test_a_proxy_that_stops_while_it_asks_asks_no_more() -> None:
+async def test_stopped_proxy_ends_polling() -> None:
     async with at_work("ada") as kafka:
         rule = kafka.faults.on("DescribeGroups").drop()
         async with Proxy(kafka.bootstrap) as proxy:

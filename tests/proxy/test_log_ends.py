@@ -76,7 +76,7 @@ def metadata() -> MetadataResponse:
 
 
 @pytest.mark.parametrize(("away", "known"), [((), [0, 1]), ((2,), [0]), ((1, 2), [])])
-async def test_the_ends_of_those_that_answer_are_known(away: tuple[int, ...], known: list[int]) -> None:
+async def test_responding_leaders_give_log_ends(away: tuple[int, ...], known: list[int]) -> None:
     nodes = Nodes(*away)
     assert await log_ends(nodes, [("t", 0), ("t", 1)]) == {("t", number): 100 for number in known}
     assert all(each.closed for each in nodes.connected)

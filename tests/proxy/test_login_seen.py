@@ -45,20 +45,20 @@ def login() -> Login:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_who_is_let_in_is_known_from_then_on(login: Login, version: int) -> None:
+def test_successful_login_sets_principal(login: Login, version: int) -> None:
     assert login.seen.principal == ANONYMOUS
     login.shakes_hands("PLAIN")
     assert login.says(PLAIN, version, error=58) == ANONYMOUS
     assert login.says(PLAIN, version) == ALICE
 
 
-def test_a_scram_name_is_in_the_first_message_and_may_hold_commas(login: Login) -> None:
+def test_scram_name_may_contain_commas(login: Login) -> None:
     login.shakes_hands("SCRAM-SHA-512")
     login.says(b"n,,n=a=2Cb=3Dc,r=nonce")
     assert login.says(b"c=biws,r=nonce,p=cHJvb2Y=") == Principal("User", "a,b=c")
 
 
-def test_who_logs_in_again_in_the_same_session_is_read_again(login: Login) -> None:
+def test_reauthentication_is_decoded(login: Login) -> None:
     login.shakes_hands("PLAIN")
     login.says(PLAIN)
     login.shakes_hands("SCRAM-SHA-256")
@@ -66,7 +66,7 @@ def test_who_logs_in_again_in_the_same_session_is_read_again(login: Login) -> No
     assert login.says(b"c=biws,r=nonce,p=cHJvb2Y=") == Principal("User", "bob")
 
 
-def test_tokens_of_old_clients_are_read_too_in_whatever_pieces(login: Login) -> None:
+def test_legacy_tokens_in_any_pieces(login: Login) -> None:
     login.shakes_hands("PLAIN", version=0)
     for each in INT.pack(len(PLAIN)) + PLAIN:
         login.relay.requests(bytes((each,)))
@@ -84,12 +84,12 @@ def test_tokens_of_old_clients_are_read_too_in_whatever_pieces(login: Login) -> 
         ("SCRAM-SHA-256", b"?"),
     ],
 )
-def test_a_login_that_nobody_here_can_read_leaves_it_unknown(login: Login, mechanism: str, message: bytes) -> None:
+def test_unreadable_login_is_unknown(login: Login, mechanism: str, message: bytes) -> None:
     login.shakes_hands(mechanism)
     assert login.says(message) == UNSEEN
 
 
-def test_who_a_client_is_before_it_logs_in() -> None:
+def test_principal_before_login() -> None:
     assert before_login(Security()) == before_login(Security("SSL")) == ANONYMOUS
     assert before_login(Security("SASL_SSL", "PLAIN", "alice", "secret")) == ALICE
     assert before_login(Security("SSL", certificate="PEM")) is None

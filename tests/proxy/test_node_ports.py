@@ -25,7 +25,7 @@ class Ports:
         self.open = {port: each for port, each in self.open.items() if each is not target}
 
 
-def test_a_node_keeps_its_port_when_it_moves() -> None:
+def test_moved_node_keeps_its_port() -> None:
     ports = Ports()
     assert ports.targets.port(1, "a", 9092) == 100
     assert ports.targets.port(2, "b", 9092) == 101
@@ -33,7 +33,7 @@ def test_a_node_keeps_its_port_when_it_moves() -> None:
     assert ports.open[100].addresses == [("elsewhere", 9093)]
 
 
-def test_a_node_that_is_missing_for_long_is_forgotten() -> None:
+def test_long_missing_node_is_forgotten() -> None:
     ports = Ports()
     ports.targets.port(1, "a", 9092)
     ports.targets.port(2, "b", 9092)
@@ -44,7 +44,7 @@ def test_a_node_that_is_missing_for_long_is_forgotten() -> None:
     assert (sorted(ports.targets), list(ports.open)) == ([1], [100])
 
 
-def test_one_that_is_back_in_time_is_not() -> None:
+def test_returning_node_is_kept() -> None:
     ports = Ports()
     ports.targets.port(1, "a", 9092)
     ports.targets.port(2, "b", 9092)
@@ -55,7 +55,7 @@ def test_one_that_is_back_in_time_is_not() -> None:
     assert sorted(ports.targets) == [1, 2]
 
 
-def test_the_port_where_clients_begin_is_that_of_the_node_which_is_there() -> None:
+def test_bootstrap_port_belongs_to_present_node() -> None:
     ports = Ports()
     ports.targets.port(4, "begin", 9092)
     assert (ports.bootstrap.node_id, ports.open[100]) == (4, ports.bootstrap)
@@ -65,25 +65,25 @@ def test_the_port_where_clients_begin_is_that_of_the_node_which_is_there() -> No
     assert list(ports.open) == [100, 101], "clients still begin there"
 
 
-def test_ports_are_chosen_one_by_one_or_several_in_a_row() -> None:
+def test_ports_can_be_single_or_ranges() -> None:
     assert chosen_ports(["2=19094", "4-6=20000"]) == {2: 19094, 4: 20000, 5: 20001, 6: 20002}
 
 
 @pytest.mark.parametrize(
     "word", ["2", "2=", "a=1", "3-2=9092", "1=0", "1=65536", "0-1=65535", "0-1000=9092", "-1=9092"]
 )
-def test_what_chooses_no_port_is_a_sentence(word: str) -> None:
+def test_invalid_port_mapping_is_explained(word: str) -> None:
     with pytest.raises(AddressError, match=f"^{word} chooses no port; write NODE=PORT"):
         chosen_ports([word])
 
 
 @pytest.mark.parametrize("words", [("1=9092", "1=9093"), ("1=9092", "2=9092"), ("0-3=9092", "7=9095")])
-def test_a_port_is_chosen_once(words: tuple[str, ...]) -> None:
+def test_port_is_configured_once(words: tuple[str, ...]) -> None:
     with pytest.raises(AddressError, match="that is chosen already"):
         chosen_ports(words)
 
 
-def test_a_node_whose_port_was_chosen_does_not_have_that_where_clients_begin() -> None:
+def test_configured_node_skips_bootstrap_port() -> None:
     ports = Ports()
     targets = Targets(ports.bootstrap, ports._opened, ports._closed, {4: 19094})
     targets.port(4, "begin", 9092)

@@ -36,7 +36,7 @@ async def beat(wire: Waiting, member: str = "bob", group: str = "billing") -> st
     return str(answer.error_code.name).upper()
 
 
-async def test_an_error_is_answered_as_often_as_a_rule_says() -> None:
+async def test_error_rule_respects_times() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         seen = kafka.faults.on("Heartbeat").count()
         rule = proxy.faults.on("Heartbeat", group="billing", member="bob").error("REBALANCE_IN_PROGRESS", times=2)
@@ -50,7 +50,7 @@ async def test_an_error_is_answered_as_often_as_a_rule_says() -> None:
         wire.close()
 
 
-async def test_what_is_sent_behind_a_held_request_waits_and_the_order_stays() -> None:
+async def test_held_request_preserves_order() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         rule = proxy.faults.on("Heartbeat", member="bob").hold()
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
@@ -71,7 +71,7 @@ async def told(reader: asyncio.StreamReader) -> int:
     return int.from_bytes((await reader.readexactly(size))[:4], "big")
 
 
-async def test_a_delay_a_lost_answer_and_a_close() -> None:
+async def test_delayed_lost_and_closed_responses() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         seen = kafka.faults.on("Heartbeat").count()
         wire = await wire_to(proxy)
@@ -93,7 +93,7 @@ async def test_a_delay_a_lost_answer_and_a_close() -> None:
             await asked
 
 
-async def test_an_answer_is_cut() -> None:
+async def test_response_is_cut() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         proxy.faults.on("Heartbeat").truncate(6)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
@@ -102,7 +102,7 @@ async def test_an_answer_is_cut() -> None:
         writer.close()
 
 
-async def test_a_member_falls_silent_and_others_do_not() -> None:
+async def test_single_member_is_silenced() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         silent = proxy.faults.freeze(group="billing", member="bob")
         bob, ada = await wire_to(proxy), await wire_to(proxy)
@@ -132,7 +132,7 @@ async def test_requests_and_answers_wait_at_gates() -> None:
             assert (await joining).error_code.name == "inconsistent_group_protocol"
 
 
-async def test_a_joined_generation_is_kept_from_its_member() -> None:
+async def test_join_response_is_withheld() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         wire = await wire_to(proxy)
         with proxy.gates.hold("join-complete") as gate:
@@ -160,7 +160,7 @@ def _protocols() -> tuple[object, ...]:
     return (JoinGroupRequestProtocol(name="range", metadata=b""),)
 
 
-async def test_a_produce_that_wants_no_answer_is_spoiled_by_hanging_up() -> None:
+async def test_acks_zero_produce_fails_by_disconnect() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         proxy.faults.on("Produce").error("NOT_LEADER_OR_FOLLOWER", times=1)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
@@ -169,7 +169,7 @@ async def test_a_produce_that_wants_no_answer_is_spoiled_by_hanging_up() -> None
         writer.close()
 
 
-async def test_hundreds_of_requests_at_once_are_spoiled_one_by_one() -> None:
+async def test_concurrent_requests_fail_individually() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         proxy.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.bootstrap.rpartition(":")[2]))
@@ -178,7 +178,7 @@ async def test_hundreds_of_requests_at_once_are_spoiled_one_by_one() -> None:
         writer.close()
 
 
-async def test_what_only_a_broker_could_do_is_refused() -> None:
+async def test_broker_only_faults_are_rejected() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         on = proxy.faults.on
         refused: list[Callable[[], object]] = [
@@ -200,7 +200,7 @@ async def test_what_only_a_broker_could_do_is_refused() -> None:
         assert len(proxy.faults) == 0
 
 
-async def test_some_clients_are_offered_the_versions_of_an_older_release() -> None:
+async def test_client_sees_older_release_versions() -> None:
     about = {"client_software_name": "x", "client_software_version": "v1"}
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         with kafka.faults.as_kafka("2.8"):
@@ -223,7 +223,7 @@ async def test_some_clients_are_offered_the_versions_of_an_older_release() -> No
         assert offered[11] == 9
 
 
-async def test_what_an_older_cluster_and_the_release_both_know_is_offered() -> None:
+async def test_common_versions_are_offered() -> None:
     async with Cluster(as_kafka="2.8") as kafka, Proxy(kafka.bootstrap) as proxy:
         wire = await wire_to(proxy)
         for release, joins in (("1.1", 2), ("2.8", 7), ("3.9", 7), ("4.3", 7)):
@@ -233,7 +233,7 @@ async def test_what_an_older_cluster_and_the_release_both_know_is_offered() -> N
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
-async def test_a_rule_is_for_who_has_logged_in_through_the_proxy(mechanism: str) -> None:
+async def test_principal_rule_matches_proxied_login(mechanism: str) -> None:
     async with Cluster(security="SASL_PLAINTEXT") as kafka, Proxy(kafka.bootstrap) as proxy:
         for user, hears in (("alice", "REBALANCE_IN_PROGRESS"), ("bob", "UNKNOWN_MEMBER_ID")):
             config = kafka.client_config(user, library="java", mechanism=mechanism)
@@ -244,7 +244,7 @@ async def test_a_rule_is_for_who_has_logged_in_through_the_proxy(mechanism: str)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
-async def test_who_comes_through_a_proxy_that_logs_in_is_who_the_proxy_is(mechanism: str, tmp_path: Path) -> None:
+async def test_proxy_login_sets_principal(mechanism: str, tmp_path: Path) -> None:
     async with Cluster(security="SASL_PLAINTEXT") as kafka:
         file = written(kafka.client_config("alice", library="java", mechanism=mechanism), tmp_path)
         async with Proxy(kafka.bootstrap, command_config=file) as proxy:
@@ -252,7 +252,7 @@ async def test_who_comes_through_a_proxy_that_logs_in_is_who_the_proxy_is(mechan
             assert await beat(await wire_to(proxy)) == "REBALANCE_IN_PROGRESS"
 
 
-async def test_nobody_here_knows_as_whom_a_certificate_is_taken(tmp_path: Path) -> None:
+async def test_certificate_principal_is_unknown(tmp_path: Path) -> None:
     async with Cluster(security="SSL") as kafka:
         file = written(kafka.client_config("alice", library="java"), tmp_path)
         async with Proxy(kafka.bootstrap, command_config=file) as proxy:
@@ -267,7 +267,7 @@ def written(config: dict[str, Any], folder: Path) -> Path:
     return file
 
 
-async def test_a_rule_for_one_node_leaves_the_others() -> None:
+async def test_node_rule_skips_other_nodes() -> None:
     async with Cluster(nodes=2) as kafka, Proxy(kafka.bootstrap) as proxy:
         first = await wire_to(proxy)
         ports = {each.node_id: each.port for each in (await first.asks("metadata", 12, topics=())).brokers}
@@ -277,7 +277,7 @@ async def test_a_rule_for_one_node_leaves_the_others() -> None:
         assert await beat(one) != "REBALANCE_IN_PROGRESS"
 
 
-async def test_the_same_over_http() -> None:
+async def test_proxy_faults_over_http() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         server = proxy._server
         assert isinstance(server, ProxyServer)
@@ -324,7 +324,7 @@ async def test_page_offers_only_served_paths() -> None:
             assert unserved == {"clock/advance", "clock/pause", "clock/run"}, "the page hides these (laboratory.js)"
 
 
-async def test_a_rule_in_words_as_files_have_it() -> None:
+async def test_rule_from_file_text() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         parse_rule(
             proxy.faults, {"match": {"client_id": "a*"}, "do": "error", "with": {"name": "UNKNOWN_SERVER_ERROR"}}
@@ -339,7 +339,7 @@ def test_without_await_too() -> None:
         assert proxy.bootstrap != kafka.bootstrap
 
 
-async def test_a_cluster_that_is_away_is_named() -> None:
+async def test_unreachable_cluster_is_named() -> None:
     with pytest.raises(ControlError, match="nothing listens there"):
         async with Proxy("127.0.0.1:1"):
             pass

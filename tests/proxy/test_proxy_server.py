@@ -33,7 +33,7 @@ def ports_of(kafka: Cluster) -> list[int]:
     return [int(each.rpartition(":")[2]) for each in kafka.bootstrap.split(",")]
 
 
-async def test_every_node_has_a_port_and_answers_there() -> None:
+async def test_every_node_has_a_port() -> None:
     async with Cluster(nodes=3) as kafka, proxied(ports_of(kafka)[0]) as proxy:
         told = await brokers(proxy.port)
         assert sorted(told) == proxy.nodes == [1, 2, 3]
@@ -44,7 +44,7 @@ async def test_every_node_has_a_port_and_answers_there() -> None:
             assert await brokers(port) == told
 
 
-async def test_a_group_is_led_through_the_proxy() -> None:
+async def test_group_runs_through_proxy() -> None:
     async with Cluster(nodes=3) as kafka, proxied(*ports_of(kafka)) as proxy:
         first = await Waiting.to(proxy.port)
         found = await first.asks("find_coordinator", 4, coordinator_keys=("g",))
@@ -57,7 +57,7 @@ async def test_a_group_is_led_through_the_proxy() -> None:
         member.close()
 
 
-async def test_a_node_that_stops_and_comes_back_keeps_its_port() -> None:
+async def test_restarted_node_keeps_its_port() -> None:
     async with Cluster(nodes=2) as kafka, proxied(ports_of(kafka)[0]) as proxy:
         told = await brokers(proxy.port)
         wire = await Waiting.to(told[2][1])
@@ -71,7 +71,7 @@ async def test_a_node_that_stops_and_comes_back_keeps_its_port() -> None:
         assert await brokers(told[2][1]) == told
 
 
-async def test_a_cluster_that_is_away_is_named_and_clients_are_hung_up_on() -> None:
+async def test_unreachable_cluster_disconnects_clients() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     async with proxied(port) as proxy:
@@ -81,7 +81,7 @@ async def test_a_cluster_that_is_away_is_named_and_clients_are_hung_up_on() -> N
             await brokers(proxy.port)
 
 
-async def test_the_first_broker_that_answers_is_enough() -> None:
+async def test_first_responding_broker_is_enough() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         away = taken.getsockname()[1]
     async with Cluster() as kafka, proxied(away, *ports_of(kafka)) as proxy:
@@ -105,7 +105,7 @@ class Broker:
         self._server.close()
 
 
-async def test_a_cluster_that_hangs_up_in_the_middle_of_an_answer_is_heard_as_far_as_it_came() -> None:
+async def test_cut_response_is_forwarded() -> None:
     async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(INT.pack(100) + INT.pack(1) + b"half")
@@ -119,7 +119,7 @@ async def test_a_cluster_that_hangs_up_in_the_middle_of_an_answer_is_heard_as_fa
         await until(lambda: not proxy.clients)
 
 
-async def test_a_client_that_hangs_up_in_the_middle_of_a_request_is_gone_for_the_cluster_too() -> None:
+async def test_client_disconnect_reaches_cluster() -> None:
     heard = asyncio.get_running_loop().create_future()
 
     async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,7 +148,7 @@ async def held_back(writer: asyncio.StreamWriter) -> int:
 
 
 @pytest.mark.parametrize("who", ["client", "cluster"])
-async def test_who_does_not_read_is_not_sent_more(who: str) -> None:
+async def test_slow_reader_applies_backpressure(who: str) -> None:
     """Sockets hold a few megabytes, the proxy a part of one."""
     other = asyncio.get_running_loop().create_future()
 
@@ -184,7 +184,7 @@ SECURITIES = [
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), SECURITIES)
-async def test_the_proxy_logs_in_and_clients_speak_plainly(protocol: str, mechanism: str) -> None:
+async def test_proxy_logs_in_for_plaintext_clients(protocol: str, mechanism: str) -> None:
     async with Cluster(security=protocol) as kafka:
         settings = kafka.client_config("alice", library="java", mechanism=mechanism or "PLAIN")
         port = int(settings.pop("bootstrap.servers").rpartition(":")[2])
@@ -197,7 +197,7 @@ async def test_the_proxy_logs_in_and_clients_speak_plainly(protocol: str, mechan
             assert counted.acted == 1
 
 
-async def test_a_login_that_is_refused_is_named() -> None:
+async def test_rejected_login_is_named() -> None:
     async with Cluster(security="SASL_PLAINTEXT") as kafka:
         settings = kafka.client_config("alice", library="java", mechanism="PLAIN")
         port = int(settings.pop("bootstrap.servers").rpartition(":")[2])
@@ -209,7 +209,7 @@ async def test_a_login_that_is_refused_is_named() -> None:
                 await brokers(proxy.port)
 
 
-async def test_a_token_that_is_refused_is_named(tmp_path: Path) -> None:
+async def test_rejected_token_is_named(tmp_path: Path) -> None:
     async with Cluster(security="SASL_SSL") as kafka:
         settings = kafka.client_config("alice", library="java", mechanism="OAUTHBEARER")
         port = int(settings.pop("bootstrap.servers").rpartition(":")[2])
@@ -233,7 +233,7 @@ async def test_clients_may_log_in_themselves() -> None:
 
 
 @pytest.mark.long
-async def test_a_session_is_made_anew_between_two_requests() -> None:
+async def test_session_is_renewed_between_requests() -> None:
     settings = {"connections.max.reauth.ms": 1_300}  # Kafka takes no second login within a second
     async with Cluster(security="SASL_PLAINTEXT", settings=settings) as kafka:
         counted = kafka.faults.on("SaslAuthenticate").count()
@@ -248,7 +248,7 @@ async def test_a_session_is_made_anew_between_two_requests() -> None:
 
 
 @pytest.mark.long
-async def test_a_request_that_is_held_while_the_session_is_made_anew_is_answered() -> None:
+async def test_held_request_survives_reauthentication() -> None:
     settings = {"connections.max.reauth.ms": 1_300}
     async with Cluster(security="SASL_PLAINTEXT", settings=settings) as kafka:
         counted = kafka.faults.on("SaslAuthenticate").count()

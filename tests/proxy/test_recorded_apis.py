@@ -64,7 +64,7 @@ def sentence_about(path: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_damaged_file_is_one_sentence_or_a_conversation(seed: int, tmp_path: Path) -> None:
+def test_damaged_file_is_rejected_or_read(seed: int, tmp_path: Path) -> None:
     chance, path = Random(seed), tmp_path / "x.talk"
     for _ in range(20):
         data = bytearray(JOINS.encode())

@@ -45,7 +45,7 @@ def test_requests_pass_as_they_are(relay: Relay) -> None:
     assert relay.waiting == 0
 
 
-def test_apis_and_versions_that_nobody_knows_pass_too(relay: Relay) -> None:
+def test_unknown_apis_and_versions_pass(relay: Relay) -> None:
     sent = unknown(1_234, 7, 1) + unknown(12, 99, 2)
     assert asks(relay, sent) == sent
     assert hears(relay, answer(1, b"\x00what"), answer(2)) == answer(1, b"\x00what") + answer(2)
@@ -62,7 +62,7 @@ def test_pieces_make_no_difference(relay: Relay, seed: int) -> None:
     assert through(chance, told, lambda data: hears(relay, data)) == told
 
 
-def test_a_produce_that_wants_no_answer_is_not_waited_for(relay: Relay) -> None:
+def test_acks_zero_produce_expects_no_response(relay: Relay) -> None:
     for version in (3, 8, 9, 13):
         asks(relay, frame("produce", version, 1, acks=0, timeout_ms=1, topic_data=()))
         asks(relay, frame("produce", version, 1, acks=0, timeout_ms=1, topic_data=(), transactional_id="an id"))
@@ -72,25 +72,25 @@ def test_a_produce_that_wants_no_answer_is_not_waited_for(relay: Relay) -> None:
     assert relay.waiting == 2
 
 
-def test_an_answer_to_nothing_ends_the_connection(relay: Relay) -> None:
+def test_unsolicited_response_closes_connection(relay: Relay) -> None:
     with pytest.raises(RelayError, match="something that nobody has asked for"):
         hears(relay, answer(1))
 
 
-def test_an_answer_to_another_question_ends_the_connection(relay: Relay) -> None:
+def test_mismatched_response_closes_connection(relay: Relay) -> None:
     asks(relay, heartbeat(1))
     with pytest.raises(RelayError, match="is none to what was asked"):
         hears(relay, answer(2))
 
 
-def test_a_client_that_speaks_tls_or_http_is_told_in_the_log(relay: Relay) -> None:
+def test_tls_or_http_client_is_logged(relay: Relay) -> None:
     with pytest.raises(RelayError, match="clients of the proxy speak plainly"):
         asks(relay, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
     with pytest.raises(RelayError, match="it speaks HTTP"):
         asks(relay, b"GET / HTTP/1.1\r\n\r\n")
 
 
-def test_a_length_that_brokers_take_for_too_large_passes_before_a_header_comes(relay: Relay) -> None:
+def test_oversized_length_passes_before_header(relay: Relay) -> None:
     before_login, after = INT.pack(BEFORE_LOGIN_BYTES + 1), INT.pack(INSPECTED_BYTES + 1)
     assert asks(Relay(Elsewhere()), before_login) == before_login
     assert asks(relay, frame("sasl_handshake", 1, 1, mechanism="PLAIN"), heartbeat(2))
@@ -98,7 +98,7 @@ def test_a_length_that_brokers_take_for_too_large_passes_before_a_header_comes(r
     assert asks(Relay(Elsewhere()), after) == after
 
 
-def test_a_version_whose_answer_could_not_be_rewritten_is_refused(relay: Relay) -> None:
+def test_unrewritable_version_is_rejected(relay: Relay) -> None:
     with pytest.raises(RelayError, match="API 3 in version 99"):
         asks(relay, unknown(3, 99, 1))
 
@@ -112,14 +112,14 @@ def offered(*apis: tuple[int, int, int], version: int = 3, error: int = 0) -> by
 
 
 @pytest.mark.parametrize("version", [0, 3, 4])
-def test_versions_that_could_not_be_rewritten_are_not_offered(relay: Relay, version: int) -> None:
+def test_unrewritable_versions_are_not_offered(relay: Relay, version: int) -> None:
     asks(relay, frame("api_versions", version, 1))
     of_version = 0 if version == 0 else 3
     told = answer(1, offered((3, 0, 99), (12, 0, 99), (78, 0, 0), (500, 1, 2), version=of_version))
     assert hears(relay, told) == answer(1, offered((3, 0, 13), (12, 0, 99), (500, 1, 2), version=of_version))
 
 
-def test_a_cluster_that_does_not_know_the_version_answers_in_the_oldest(relay: Relay) -> None:
+def test_unsupported_version_gets_oldest_response(relay: Relay) -> None:
     asks(relay, frame("api_versions", 4, 1))
     told = answer(1, offered((18, 0, 3), version=0, error=35))
     assert hears(relay, told) == told
@@ -133,7 +133,7 @@ def handshake(relay: Relay, mechanism: str, version: int, error: int = 0) -> Non
 
 
 @pytest.mark.parametrize(("mechanism", "steps"), [("PLAIN", 1), ("SCRAM-SHA-256", 2)])
-def test_tokens_of_old_clients_pass_and_requests_follow(relay: Relay, mechanism: str, steps: int) -> None:
+def test_legacy_tokens_precede_requests(relay: Relay, mechanism: str, steps: int) -> None:
     handshake(relay, mechanism, 0)
     for _ in range(steps):
         said = token(b"\x00\x0calice\x00secret")  # begins like a Heartbeat
@@ -143,7 +143,7 @@ def test_tokens_of_old_clients_pass_and_requests_follow(relay: Relay, mechanism:
     assert hears(relay, answer(9)) == answer(9)
 
 
-def test_tokens_of_kerberos_are_told_from_requests(relay: Relay) -> None:
+def test_kerberos_tokens_are_not_requests(relay: Relay) -> None:
     handshake(relay, "GSSAPI", 0)
     for said in (token(b"\x60\x82\x01"), token(b""), token(b"\x05\x04\x04\xff")):
         assert asks(relay, said) == said
@@ -152,7 +152,7 @@ def test_tokens_of_kerberos_are_told_from_requests(relay: Relay) -> None:
     assert hears(relay, answer(9)) == answer(9)
 
 
-def test_no_tokens_follow_a_handshake_that_was_refused(relay: Relay) -> None:
+def test_rejected_handshake_ends_tokens(relay: Relay) -> None:
     handshake(relay, "NONE", 0, error=33)
     asks(relay, heartbeat(2))
     assert hears(relay, answer(2)) == answer(2)
@@ -165,7 +165,7 @@ def test_newer_logins_are_requests_like_others(relay: Relay) -> None:
     assert hears(relay, answer(2)) == answer(2)
 
 
-def test_a_node_that_answers_in_between_is_renamed(relay: Relay) -> None:
+def test_interleaved_node_response_is_rewritten(relay: Relay) -> None:
     asks(relay, heartbeat(1), frame("find_coordinator", 0, 2, coordinator_keys=("g",)), heartbeat(3))
     told = samples.frame(replace(samples.sample(entity("find_coordinator", 0)), host="kafka-1.example.org"), 2)
     heard = hears(relay, answer(1), told, answer(3))
@@ -173,7 +173,7 @@ def test_a_node_that_answers_in_between_is_renamed(relay: Relay) -> None:
     assert samples.read(heard[8:-8], "find_coordinator", 0).host == "proxy"
 
 
-def test_a_request_that_is_too_large_reaches_who_refuses_it_at_once(relay: Relay) -> None:
+def test_oversized_request_is_forwarded_immediately(relay: Relay) -> None:
     whole = unknown(12, 4, 1, bytes(2_000_000))
     said = INT.pack(200 << 20)
     assert asks(relay, said) == said

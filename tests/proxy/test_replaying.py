@@ -33,13 +33,13 @@ def talk(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_conversation_is_played_on_a_kohort_of_its_own(talk: Path) -> None:
+def test_replay_starts_its_own_kohort(talk: Path) -> None:
     played = replay(talk)
     assert (played.differences, played.as_recorded, played.connections) == ([], 9, 2)
     assert str(played) == "9 requests of 2 connections: 9 answered as recorded"
 
 
-def test_what_differs_is_told_with_its_line(talk: Path) -> None:
+def test_differences_show_their_line(talk: Path) -> None:
     talk.write_text(JOINS.replace("ada/2 <- UNKNOWN_MEMBER_ID", "ada/2 <- FENCED_INSTANCE_ID"))
     played = replay(talk)
     assert played.different == 1
@@ -51,40 +51,40 @@ def test_what_differs_is_told_with_its_line(talk: Path) -> None:
     ]
 
 
-def test_generations_are_counted_from_the_first_one_that_is_heard(talk: Path) -> None:
+def test_generations_count_from_first_response(talk: Path) -> None:
     beat = "4000 ms  ada/2 Heartbeat v4 {group_id: billing, generation_id: "
     talk.write_text(JOINS.replace(f"{beat}57", f"{beat}56"))
     (difference,) = replay(talk).differences
     assert difference.lines == ["error_code: expected NONE, heard ILLEGAL_GENERATION"]
 
 
-def test_settings_of_its_own_kohort_can_be_said(talk: Path) -> None:
+def test_replay_accepts_kohort_settings(talk: Path) -> None:
     played = replay(talk, settings={"group.min.session.timeout.ms": 7_000})
     assert played.differences[0].heard.startswith("INVALID_SESSION_TIMEOUT")
 
 
-async def test_a_cluster_that_is_there_hears_other_names_of_groups(talk: Path) -> None:
+async def test_running_cluster_gets_renamed_groups(talk: Path) -> None:
     async with Cluster() as kafka:
         played = await replay_async(talk, kafka.bootstrap, speed=100, rename="-again")
         assert [group.id for group in kafka.groups] == ["billing-again"]
     assert played.asked == 9
 
 
-async def test_a_group_that_is_there_is_left_alone(talk: Path) -> None:
+async def test_existing_group_is_skipped(talk: Path) -> None:
     async with Cluster() as kafka:
         await replay_async(talk, kafka.bootstrap, speed=100)
         with pytest.raises(ControlError, match="group billing is in this cluster already"):
             await replay_async(talk, kafka.bootstrap)
 
 
-async def test_a_topic_of_another_size_is_one_sentence(talk: Path) -> None:
+async def test_topic_size_mismatch_is_one_line(talk: Path) -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=3)
         with pytest.raises(ControlError, match="topic orders has 3 partitions in this cluster, and 2 in the recording"):
             await replay_async(talk, kafka.bootstrap)
 
 
-async def test_a_cluster_without_a_version_is_one_sentence(talk: Path) -> None:
+async def test_missing_api_version_is_one_line(talk: Path) -> None:
     async with Cluster(as_kafka="2.8") as kafka:
         with pytest.raises(
             ControlError, match=r"x.talk:3: this cluster takes no Metadata v12; it takes versions 0 to 11"
@@ -92,9 +92,7 @@ async def test_a_cluster_without_a_version_is_one_sentence(talk: Path) -> None:
             await replay_async(talk, kafka.bootstrap)
 
 
-async def test_a_cluster_that_makes_topics_only_in_older_versions_is_one_sentence(
-    talk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_create_topics_version_is_one_line(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offered = ReplayLine.versions
 
     async def older(line: ReplayLine) -> dict[int, tuple[int, int]]:
@@ -106,14 +104,14 @@ async def test_a_cluster_that_makes_topics_only_in_older_versions_is_one_sentenc
             await replay_async(talk, kafka.bootstrap)
 
 
-def test_a_cluster_that_is_away_is_one_sentence(talk: Path) -> None:
+def test_unreachable_cluster_is_one_line(talk: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(ControlError, match=f"^{where}: nothing listens there"):
         replay(talk, where)
 
 
-async def test_a_cluster_that_goes_away_ends_it(talk: Path) -> None:
+async def test_cluster_outage_ends_replay(talk: Path) -> None:
     async with Cluster() as kafka, proxied(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
         playing = asyncio.ensure_future(replay_async(talk, proxy.address))
         await until(lambda: kafka.groups and kafka.group("billing").members)
@@ -122,7 +120,7 @@ async def test_a_cluster_that_goes_away_ends_it(talk: Path) -> None:
             await playing
 
 
-async def test_somebody_who_answers_with_something_else_is_one_sentence(talk: Path) -> None:
+async def test_non_kafka_server_is_one_line(talk: Path) -> None:
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"220 mail.example ESMTP\r\n")
@@ -134,7 +132,7 @@ async def test_somebody_who_answers_with_something_else_is_one_sentence(talk: Pa
     server.close()
 
 
-async def test_an_answer_that_does_not_come_is_given_up(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_response_times_out(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kohort.proxy.talk.replay_player.PATIENCE_S", 0.2)
     async with Cluster() as kafka:
         kafka.faults.on("SyncGroup").drop()
@@ -144,7 +142,7 @@ async def test_an_answer_that_does_not_come_is_given_up(talk: Path, monkeypatch:
     assert played.asked == 9, "the others are asked all the same"
 
 
-async def test_what_is_recorded_is_played_as_it_was(tmp_path: Path) -> None:
+async def test_recording_replays_identically(tmp_path: Path) -> None:
     path = tmp_path / "new.talk"
     async with Cluster(profile="faithful") as kafka:
         kafka.topics.create("orders", partitions=2)
@@ -166,7 +164,7 @@ async def test_what_is_recorded_is_played_as_it_was(tmp_path: Path) -> None:
     assert (await replay_async(path)).differences == []
 
 
-def test_members_of_before_the_recording_are_not_played(tmp_path: Path) -> None:
+def test_earlier_members_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "x.talk"
     path.write_text(BEATS.replace("ada <- UNKNOWN_MEMBER_ID", "ada <- NONE"))
     played = replay(path)
@@ -177,14 +175,14 @@ KAFKA_AS_IT_WAS_SET = {"group.initial.rebalance.delay.ms": 0, "group.min.session
 
 
 @pytest.mark.long
-def test_a_minute_of_six_clients_before_a_real_kafka_goes_as_it_went() -> None:
+def test_recorded_kafka_minute_replays_identically() -> None:
     """aiokafka, kafka-python and librdkafka join, leave, commit and are killed, before Apache Kafka 4.3.0."""
     played = replay(Path(__file__).with_name("six_clients.talk"), settings=KAFKA_AS_IT_WAS_SET)
     assert played.differences == []
     assert str(played) == ("306 requests of 24 connections: 305 answered as recorded, 1 unanswered in the recording")
 
 
-async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> None:
+async def test_transaction_replays_without_records(tmp_path: Path) -> None:
     path = tmp_path / "x.talk"
     partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
     topics = (TxnOffsetCommitRequestTopic(name="orders", partitions=(partition,)),)
@@ -211,7 +209,7 @@ async def test_a_transaction_is_played_without_its_records(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("first", ["other", "t"])
-async def test_the_first_producer_of_a_broker_may_come_second_where_it_is_played(tmp_path: Path, first: str) -> None:
+async def test_first_producer_id_may_shift(tmp_path: Path, first: str) -> None:
     path = tmp_path / "x.talk"
     async with Cluster(profile="faithful") as kafka, recorded(path, kafka) as wire:
         producer = await begins(wire, "t")

@@ -50,19 +50,19 @@ def compared(name: str) -> Compared:
 
 
 @pytest.mark.parametrize("name", held())
-def test_the_proxy_says_what_the_broker_says(name: str) -> None:
+def test_proxy_events_equal_broker_events(name: str) -> None:
     assert compared(name).beside.differences == []
     assert compared(name).strangers == set()
     says_what_it_knows(compared(name).seen)
 
 
 @pytest.mark.parametrize("name", sorted(DIFFERS))
-def test_what_differs_still_does(name: str) -> None:
+def test_remaining_differences_still_differ(name: str) -> None:
     assert compared(name).beside.differences, "take it out of the list"
 
 
 @pytest.mark.parametrize("name", [each for each in PLAYED if each not in held() and each not in DIFFERS])
-def test_where_it_knows_less_it_says_so(name: str) -> None:
+def test_missing_knowledge_is_reported(name: str) -> None:
     says_what_it_knows(compared(name).seen)
 
 
@@ -75,7 +75,7 @@ def says_what_it_knows(seen: list[GroupEvent]) -> None:
         assert each.kind not in NEVER_SEEN
 
 
-def test_answers_leave_nothing_out_that_they_say() -> None:
+def test_responses_omit_no_details() -> None:
     left_out, agreed = Counter[str](), Counter[str]()
     for name in (
         each for each in held() if each.startswith(("classic/sync", "classic/rebalance", "consumer/rebalance"))

@@ -46,7 +46,7 @@ async def consuming(proxy: Proxy, name: str, group: str = "billing") -> AsyncIte
         await consumer.stop()
 
 
-async def test_a_group_from_its_first_member_to_its_last() -> None:
+async def test_group_from_first_to_last_member() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders", partitions=2)
         group = proxy.group("billing")
@@ -68,7 +68,7 @@ async def test_a_group_from_its_first_member_to_its_last() -> None:
         assert "the wire does not show why" not in group.timeline()
 
 
-async def test_commits_and_how_far_the_logs_are_ahead_of_them() -> None:
+async def test_commits_and_lag() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders")
         async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap) as producer:
@@ -89,7 +89,7 @@ async def test_commits_and_how_far_the_logs_are_ahead_of_them() -> None:
             assert group.offsets == {("orders", 0): 5}
 
 
-async def test_a_member_that_falls_silent_is_not_said_to_have_expired() -> None:
+async def test_silent_member_is_not_expired() -> None:
     async with Cluster(settings={"group.min.session.timeout.ms": "500"}) as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders")
         group = proxy.group("billing")
@@ -127,7 +127,7 @@ async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict
         wire.close()
 
 
-async def test_what_only_the_cluster_can_do_is_refused() -> None:
+async def test_cluster_only_actions_are_rejected() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         group = proxy.group("billing")
         with pytest.raises(ControlError, match="a proxy can't move a coordinator"):
@@ -146,7 +146,7 @@ def server_of(proxy: Proxy) -> ProxyServer:
     return server
 
 
-async def test_the_same_over_http() -> None:
+async def test_seen_groups_over_http() -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders")
         transport = httpx.ASGITransport(make_proxy_app(server_of(proxy).laboratory))
@@ -189,7 +189,7 @@ async def test_watch_shows_it() -> None:
             assert snapshot.brokers == 1
 
 
-async def test_an_event_log_is_written_that_the_analysis_reads(tmp_path: Path) -> None:
+async def test_event_log_is_analyzable(tmp_path: Path) -> None:
     async with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         kafka.topics.create("orders")
         seen = server_of(proxy).look_at_groups()

@@ -18,7 +18,7 @@ def read(folder: Path, text: str | bytes) -> Talk:
     return read_talk(path)
 
 
-def test_answers_belong_to_the_oldest_request_of_their_connection(tmp_path: Path) -> None:
+def test_responses_match_oldest_request(tmp_path: Path) -> None:
     talk = read(tmp_path, BEATS)
     first, second, third = talk.requests
     assert [first.answer and first.answer.line.at_ms, second.answer and second.answer.line.at_ms] == [6, 5]
@@ -46,13 +46,13 @@ def test_answers_belong_to_the_oldest_request_of_their_connection(tmp_path: Path
         (BEATS.encode() + b"9 ms  ada \xff\n", "x.talk:10: it isn't text in UTF-8"),
     ],
 )
-def test_what_can_t_be_played_is_one_sentence(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+def test_unplayable_file_is_one_line(tmp_path: Path, text: str | bytes, sentence: str) -> None:
     with pytest.raises(TalkError) as refused:
         read(tmp_path, text)
     assert str(refused.value).startswith(sentence)
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(TalkError, match=r"nothing.talk can't be read: No such file or directory"):
         read_talk(tmp_path / "nothing.talk")
     with pytest.raises(TalkError, match="Is a directory"):
@@ -60,7 +60,7 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 40))
-def test_what_was_cut_off_is_good_to_the_last_whole_line(tmp_path: Path, cut: int) -> None:
+def test_truncated_file_keeps_whole_lines(tmp_path: Path, cut: int) -> None:
     whole = BEATS.encode()
     lines = whole[:-cut].count(b"\n")
     talk = read(tmp_path, whole[:-cut])
@@ -68,7 +68,7 @@ def test_what_was_cut_off_is_good_to_the_last_whole_line(tmp_path: Path, cut: in
     assert [step.number for step in talk.steps] == list(range(2, lines + 1))
 
 
-def test_what_follows_lost_lines_is_not_played(tmp_path: Path) -> None:
+def test_lines_after_gap_are_not_replayed(tmp_path: Path) -> None:
     lines = BEATS.splitlines(keepends=True)
     talk = read(tmp_path, "".join([*lines[:4], "lost 12 lines\n", *lines[6:]]))
     assert talk.cut_off == "lines were lost after line 4"

@@ -28,14 +28,14 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_values_are_read_as_they_were_shown(value: Value) -> None:
+def test_value_round_trip(value: Value) -> None:
     shown = show(value)
     assert shown.isprintable(), "a line stays a line, and shows what it holds"
     assert read_values(shown) == value
 
 
 @pytest.mark.parametrize("text", ["{", "{a", "[1, 2", "{a: }", "{a: 1} b", '"', "[" * 100_000])
-def test_what_is_no_value_is_said(text: str) -> None:
+def test_invalid_value_is_explained(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|cannot read|brackets"):
         read_values(text)
 
@@ -55,7 +55,7 @@ def test_what_is_no_value_is_said(text: str) -> None:
         "      1 ms  ada <-",
     ],
 )
-def test_lines_are_read_as_they_were_written(line: str) -> None:
+def test_line_round_trip(line: str) -> None:
     read = read_line(line, 7)
     assert read is not None
     assert (str(read), read.number) == (line, 7)
@@ -78,12 +78,12 @@ def test_client_ids_stay(client_id: str | None) -> None:
         ("   1234 ms  ada Heartbeat v4 {group_id billing}", "expected ':'"),
     ],
 )
-def test_what_is_no_line_is_said(line: str, problem: str) -> None:
+def test_invalid_line_is_explained(line: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_line(line, 1)
 
 
-def test_a_subscription_is_told_in_words_without_user_data() -> None:
+def test_subscription_omits_user_data() -> None:
     subscription = Subscription(
         version=3,
         topics=("orders", "refunds"),
@@ -98,13 +98,13 @@ def test_a_subscription_is_told_in_words_without_user_data() -> None:
     assert b"secret" not in to_bytes(words)
 
 
-def test_a_subscription_that_lacks_fields_of_its_version_is_read_as_an_older_one() -> None:
+def test_short_subscription_uses_older_version() -> None:
     older = write_subscription(Subscription(version=1, topics=("orders",), owned_partitions={"orders": (1,)}))
     assert in_words("metadata", b"\x00\x03" + older[2:]) == "subscription(orders orders:1)"
 
 
 @pytest.mark.parametrize("topic", ["generation", "rack"])
-def test_owned_partitions_of_a_topic_that_is_called_like_an_option_are_a_length(topic: str) -> None:
+def test_option_named_owned_topic_is_length(topic: str) -> None:
     data = write_subscription(Subscription(version=1, topics=(topic,), owned_partitions={topic: (0, 1)}))
     words = in_words("metadata", data)
     assert words == f"left_out({len(data)})"
@@ -112,7 +112,7 @@ def test_owned_partitions_of_a_topic_that_is_called_like_an_option_are_a_length(
 
 
 @pytest.mark.parametrize("topic", ["generation", "rack"])
-def test_a_topic_that_is_called_like_an_option_may_be_subscribed_and_assigned(topic: str) -> None:
+def test_option_named_topic_round_trip(topic: str) -> None:
     words = in_words("metadata", write_subscription(Subscription(topics=(topic, "orders"))))
     assert words == f"subscription({topic} orders)"
     assert in_words("metadata", to_bytes(words)) == words
@@ -122,12 +122,12 @@ def test_a_topic_that_is_called_like_an_option_may_be_subscribed_and_assigned(to
     assert list(topics_in(words)) == [topic]
 
 
-def test_an_empty_rack_is_none_and_what_was_left_out_stays_so() -> None:
+def test_empty_rack_and_omitted_fields() -> None:
     assert in_words("metadata", write_subscription(Subscription(topics=("a",), rack_id=""))) == "subscription(a)"
     assert in_words("metadata", to_bytes("left_out(28)")) == "left_out(28)"
 
 
-def test_an_assignment_is_told_in_words_without_user_data() -> None:
+def test_assignment_omits_user_data() -> None:
     words = in_words("assignment", write_assignment(Assignment(partitions={"orders": (0, 1)}, user_data=b"secret")))
     assert words == "assignment(orders:0+1)"
     assert in_words("assignment", to_bytes(words)) == words
@@ -141,12 +141,12 @@ def test_other_payloads_are_as_many_bytes(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("words", ["left_out(99999999)", "left_out(x)", "secret", "assignment(orders:x)"])
-def test_what_stands_for_no_bytes_is_said(words: str) -> None:
+def test_invalid_bytes_are_explained(words: str) -> None:
     with pytest.raises(ValueError, match=r"left_out|stands for no bytes|invalid literal"):
         to_bytes(words)
 
 
-def test_a_request_is_told_in_short_and_made_again() -> None:
+def test_request_line_round_trip() -> None:
     request = JoinGroupRequest(
         group_id="billing",
         session_timeout_ms=10_000,
@@ -166,7 +166,7 @@ def test_a_request_is_told_in_short_and_made_again() -> None:
     assert shortened(to_values(JoinGroupRequest, made)) == values
 
 
-def test_a_commit_is_told_without_what_its_client_added() -> None:
+def test_commit_metadata_is_omitted() -> None:
     partitions = tuple(
         OffsetCommitRequestPartition(partition_index=index, committed_offset=5 * index, committed_metadata=note)
         for index, note in enumerate(("", "secret"))
@@ -194,6 +194,6 @@ def test_a_commit_is_told_without_what_its_client_added() -> None:
         ({"protocols": ["range"]}, r"JoinGroup.protocols\[0\]: expected fields"),
     ],
 )
-def test_what_is_no_request_is_said(values: Value, problem: str) -> None:
+def test_invalid_request_is_explained(values: Value, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         from_values(JoinGroupRequest, lengthened(JoinGroupRequest, values), "JoinGroup")

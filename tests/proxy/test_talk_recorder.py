@@ -62,7 +62,7 @@ class World:
         overheard.line.answered(overheard, written if isinstance(written, bytes) else b"".join(written))
 
 
-def test_a_join_is_told_without_ids_and_user_data() -> None:
+def test_join_omits_ids_and_user_data() -> None:
     world = World()
     line = world.connect()
     subscription = write_subscription(Subscription(topics=("orders",), user_data=b"secret"))
@@ -100,7 +100,7 @@ def test_a_join_is_told_without_ids_and_user_data() -> None:
     ]
 
 
-def test_connections_of_clients_are_counted_by_client_id() -> None:
+def test_client_connections_are_numbered() -> None:
     world = World()
     for client_id in ("Billing-1", "Billing-1", None, "42"):
         world.ask(world.connect(), "heartbeat", 1, client_id, group_id="g", generation_id=1, member_id="")
@@ -112,7 +112,7 @@ def test_connections_of_clients_are_counted_by_client_id() -> None:
     ]
 
 
-def test_what_clients_add_to_a_commit_is_a_length() -> None:
+def test_commit_metadata_becomes_length() -> None:
     world = World()
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="secret")
     topic = OffsetCommitRequestTopic(name="orders", partitions=(partition,))
@@ -125,14 +125,14 @@ def test_records_and_logins_are_not_heard(name: str) -> None:
     assert message_of(name).api.key not in Recorder.keys
 
 
-def test_an_answer_that_is_too_large_is_a_line_all_the_same() -> None:
+def test_oversized_response_still_has_line() -> None:
     world = World()
     asked = world.ask(world.connect(), "heartbeat", 1, group_id="g", generation_id=1, member_id="")
     asked.line.answered(asked, None)
     assert world.told[2] == "0 ms  ada <- {left_out: true}"
 
 
-def test_a_request_that_can_t_be_read_is_a_remark() -> None:
+def test_unreadable_request_becomes_comment() -> None:
     world = World()
     line = world.connect()
     request = frame("heartbeat", 1, 1, client_id="ada", group_id="g", generation_id=1, member_id="m")
@@ -143,13 +143,13 @@ def test_a_request_that_can_t_be_read_is_a_remark() -> None:
     assert world.told[1:] == ["# 0 ms  ada: Heartbeat v99 can't be read here, and neither is its answer"]
 
 
-def test_names_of_ids_are_forgotten_at_some_point() -> None:
+def test_old_id_names_are_forgotten() -> None:
     naming = Naming(most=2)
     told = [naming.named({"member_id": member}, "ada")["member_id"] for member in ("a", "b", "a", "c", "a", "b")]
     assert told == ["$ada", "$ada_2", "$ada", "$ada_3", "$ada", "$ada_4"]
 
 
-def test_lines_are_on_the_disk_when_it_is_closed(tmp_path: Path) -> None:
+def test_close_flushes_lines(tmp_path: Path) -> None:
     path = tmp_path / "x.talk"
     writer = TalkWriter(path)
     for number in range(1_000):
@@ -158,7 +158,7 @@ def test_lines_are_on_the_disk_when_it_is_closed(tmp_path: Path) -> None:
     assert path.read_text().splitlines() == [f"line {number}" for number in range(1_000)]
 
 
-def test_a_disk_that_is_full_ends_a_recording(tmp_path: Path) -> None:
+def test_full_disk_ends_recording(tmp_path: Path) -> None:
     path = tmp_path / "x.talk"
     writer = TalkWriter(path)
     writer._failed(OSError(errno.ENOSPC, "No space left on device"))
@@ -168,6 +168,6 @@ def test_a_disk_that_is_full_ends_a_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["nowhere/x.talk", "."])
-def test_what_can_t_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
+def test_unwritable_file_is_one_line(tmp_path: Path, place: str) -> None:
     with pytest.raises(RecordError, match=r"can't be written: No such file or directory|is there already"):
         TalkWriter(tmp_path / place)

@@ -69,7 +69,7 @@ class World:
         self.relay = Relay(Elsewhere(), line=self.line)
 
 
-def test_a_request_is_told_with_its_answer_and_both_times() -> None:
+def test_request_includes_response_and_times() -> None:
     world = World(HEARTBEAT)
     world.now_us = 5
     asks(world.relay, heartbeat(1) + unknown(999, 0, 2))
@@ -84,7 +84,7 @@ def test_a_request_is_told_with_its_answer_and_both_times() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_pieces_make_no_difference_to_what_passes_and_what_is_heard(seed: int) -> None:
+def test_fragmentation_changes_nothing(seed: int) -> None:
     chance, world = Random(seed), World(12)
     sizes = [chance.choice((0, 3, 100, 5_000)) for _ in range(30)]
     requests = [unknown(chance.choice((12, 999)), 0, number, bytes(size)) for number, size in enumerate(sizes)]
@@ -96,7 +96,7 @@ def test_pieces_make_no_difference_to_what_passes_and_what_is_heard(seed: int) -
     assert [each.answer for each in world.notes.heard] == [answers[number] for number in wanted]
 
 
-def test_an_answer_is_heard_as_the_cluster_says_it() -> None:
+def test_response_is_observed_before_rewriting() -> None:
     world = World(FIND_COORDINATOR)
     asks(world.relay, frame("find_coordinator", 0, 2, coordinator_keys=("g",)))
     told = samples.frame(replace(samples.sample(entity("find_coordinator", 0)), host="kafka-1.example.org"), 2)
@@ -105,13 +105,13 @@ def test_an_answer_is_heard_as_the_cluster_says_it() -> None:
     assert [each.answer for each in world.notes.heard] == [told]
 
 
-def test_what_has_no_answer_is_told_without_one() -> None:
+def test_request_without_response_is_reported() -> None:
     world = World(PRODUCE)
     asks(world.relay, frame("produce", 9, 1, acks=0, timeout_ms=1, topic_data=()))
     assert (len(world.notes.asked_for), world.relay.waiting) == (1, 0)
 
 
-def test_what_is_too_large_passes_unheard() -> None:
+def test_oversized_message_passes_unobserved() -> None:
     world = World(12)
     large = unknown(12, 99, 1, bytes(INSPECTED_BYTES + 1))
     assert asks(world.relay, large[:1_000]) + asks(world.relay, large[1_000:]) == large
@@ -123,7 +123,7 @@ def test_what_is_too_large_passes_unheard() -> None:
     assert [each.answer for each in world.notes.heard] == [None]
 
 
-def test_a_listener_that_fails_spoils_nothing(lines: StringIO) -> None:
+def test_failing_listener_is_harmless(lines: StringIO) -> None:
     world = World(HEARTBEAT)
     world.tap.leave(world.notes)
     world.tap.listen(Failing(HEARTBEAT))
@@ -133,7 +133,7 @@ def test_a_listener_that_fails_spoils_nothing(lines: StringIO) -> None:
     assert "listening to what passes failed" in lines.getvalue()
 
 
-def test_who_has_left_hears_nothing_and_an_end_is_told() -> None:
+def test_removed_listener_receives_nothing() -> None:
     world = World(HEARTBEAT)
     world.line.hung_up()
     assert world.notes.ended == [1]

@@ -119,6 +119,9 @@ class Rules(NamedTuple):
     raises_target_epoch_of_empty_groups: bool = False  # newer-release §3 rule 4
     bumps_epoch_for_assignors: bool = False  # newer-release §3 rule 5
     admits_static_members_to_full_groups: bool = False  # newer-release §3 rule 6
+    reads_new_partitions_from_start: bool = False  # newer-release §4 rule 1
+    fails_share_partitions_alone: bool = False  # newer-release §4 rule 2
+    keeps_share_progress: bool = False  # newer-release §4 rule 3
     reports_task_offset_interval: bool = False  # newer-release §5 rule 1
     stores_task_offsets: bool = False  # newer-release §5 rule 2
     has_static_streams_members: bool = False  # newer-release §5 rule 3

@@ -18,6 +18,7 @@ from kohort.coordinator.share_state.share_state import NO_EPOCH
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
 from kohort.coordinator.share_state.state_upkeep import redundant_before, snapshot_cold, topic_deleted_in_states
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.releases import rules_of
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoo
         partitions=settings.share_coordinator_state_topic_num_partitions,
         epoch_ms=state.clock.epoch_ms,
         effects=effects,
+        rules=rules_of(settings.kohort_as_kafka),
     )
 
 

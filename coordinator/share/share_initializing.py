@@ -64,10 +64,16 @@ def initialize_missing(group: ShareGroup, missing: Missing, state_epoch: int, no
     persister = group.coordinator.share_persister()
 
     def initialize(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
-        beginnings = dict.fromkeys(partitions, (state_epoch, TO_BE_DECIDED))
+        beginnings = {key: (state_epoch, _start_offset(group, key[0])) for key in partitions}
         persister.initialize(group.group_id, beginnings, on_outcomes, now_ms)
 
     call_in_slices(group, StateCall(partitions, initialize, partial(note_outcome, group)), now_ms)
+
+
+def _start_offset(group: ShareGroup, topic_id: UUID) -> int:
+    """Return the start offset of a new partition: as of Kafka 4.4, 0 if other partitions of its topic are in use."""
+    rules = group.coordinator.settings.rules
+    return 0 if rules.reads_new_partitions_from_start and group.states.ready(topic_id) else TO_BE_DECIDED
 
 
 def note_outcome(group: ShareGroup, call: StateCall, now_ms: int, on_written: OnWritten = _ignore_result) -> None:

@@ -18,6 +18,7 @@ from kohort.coordinator.share_state.share_state import ShareState
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, state_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.releases import RULES_OF_4_3, Rules
 from kohort.purgatory import Purgatory, work_in_turns
 
 _NONE: Final = ErrorCode.none
@@ -50,6 +51,7 @@ class ShareCoordinator(CoordinatorContext):
         partitions: int = 50,
         epoch_ms: int = 0,
         effects: list[Effect] | None = None,
+        rules: Rules = RULES_OF_4_3,
     ) -> None:
         """Create a coordinator without shards.
 
@@ -58,6 +60,7 @@ class ShareCoordinator(CoordinatorContext):
         """
         super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
         self.has_partition = has_partition
+        self.rules = rules
         self.updates_per_snapshot = updates_per_snapshot
         self.shards: dict[int, StateShard] = {}
         # queued operations of share partitions with a pending write

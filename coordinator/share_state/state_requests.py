@@ -27,6 +27,7 @@ from kohort.protocol.errors import ErrorCode
 
 _NONE: Final = ErrorCode.none
 _NEGATIVE_PARTITION: Final = refused(ErrorCode.invalid_request, "The partition id cannot be a negative number.")
+_NEGATIVE_EPOCH: Final = refused(ErrorCode.invalid_request, "The leader epoch cannot be a negative number.")
 _NOT_READ: Final = refused(ErrorCode.invalid_request, "Read operation on uninitialized share partition not allowed.")
 _NOT_WRITTEN: Final = refused(
     ErrorCode.invalid_request, "Write operation on uninitialized share partition not allowed."
@@ -86,6 +87,8 @@ def read_state(
     """
 
     def check(state: ShareState | None) -> StateOutcome | None:
+        if leader_epoch < 0 and coordinator.rules.keeps_share_progress:
+            return _NEGATIVE_EPOCH
         if state is None:
             return _NOT_READ
         if leader_epoch < state.leader_epoch:
@@ -205,6 +208,8 @@ def _write(
     Call `on_success`, or `on_outcome` with the error.
     """
     leader_epoch = state.leader_epoch if write.leader_epoch == NO_EPOCH else write.leader_epoch
+    if coordinator.rules.keeps_share_progress:
+        write = _without_loss(state, write)
     if state.updates >= coordinator.updates_per_snapshot and len(state.batches) <= MAX_SNAPSHOT_BATCHES:
         snapshot = _refreshing(coordinator, state, write, leader_epoch, now_ms)
         write_snapshot(coordinator, key, snapshot, on_success, on_outcome, now_ms)
@@ -223,6 +228,16 @@ def _write(
             on_outcome(_not_written(error), now_ms)
 
     coordinator.append(key, UPDATE, update(), written, now_ms)
+
+
+def _without_loss(state: ShareState, write: StateWrite) -> StateWrite:
+    """Return the write with the larger start offset and its count, as of Kafka 4.4 (newer-release §4 rule 3)."""
+    start_offset, count = state.start_offset, state.delivery_complete_count
+    if write.start_offset == UNKNOWN_OFFSET or write.start_offset < start_offset:
+        return write._replace(start_offset=start_offset, delivery_complete_count=count)
+    if write.start_offset == start_offset:
+        return write._replace(delivery_complete_count=max(count, write.delivery_complete_count))
+    return write
 
 
 def _updating(

@@ -13,6 +13,7 @@ from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring, needs_no_more
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.releases import rules_of
 from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import chunks_before
 
@@ -105,7 +106,10 @@ class ShareReading:
         self._limits = AcquireRequest(member_id, request.max_records, request.batch_size, self._exactly)
         self._config = cluster.group_configs.share_config(group_id)
         self.partitions: list[ReadPartition] = []
-        self.knows_all_topics = True  # whether all topic ids are known
+        # Whether all topic ids are known. As of Kafka 4.4, an unknown one is only an error of its partitions.
+        self.knows_all_topics = True
+        self._fails_alone = rules_of(cluster.settings.kohort_as_kafka).fails_share_partitions_alone
+        self._named = {(topic.topic_id, part.partition_index) for topic in request.topics for part in topic.partitions}
 
     def look_up(self, partitions: Iterable[TopicIdPartition], now_ms: int, pace: Pace) -> Task[None]:
         """Look up partitions. New share partitions are initialized."""
@@ -131,6 +135,10 @@ class ShareReading:
         """Return the partition with its error, if any, or None if the topic id is unknown."""
         topic = self._node.cluster.topics.by_id(topic_partition[0])
         if topic is None:
+            if self._fails_alone:
+                is_named = topic_partition in self._named
+                error = ErrorCode.unknown_topic_id if is_named else ErrorCode.unknown_topic_or_partition
+                return ReadPartition(topic_partition, None, None, error)
             self.knows_all_topics = False
             return None
         partition = topic.partition(topic_partition[1])
@@ -217,7 +225,7 @@ class ShareReading:
         assert part.topic is not None
         if self._node.cluster.topics.by_id(part.topic.topic_id) is not part.topic:
             part.error = ErrorCode.unknown_topic_or_partition
-            self.knows_all_topics = False
+            self.knows_all_topics = self._fails_alone
         elif part.partition.leader != self._node.id:
             part.error = ErrorCode.not_leader_or_follower
         return part.error is not _NONE

@@ -50,7 +50,11 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
     results = () if ticket.version >= ONE_ERROR_FROM else request.feature_updates
     return UpdateFeaturesResponse(
         error_code=ErrorCode.none,
-        results=tuple(UpdatableFeatureResult(feature=result.feature, error_code=ErrorCode.none) for result in results),
+        results=tuple(
+            # The message of Kafka's `Errors.NONE` is its name.
+            UpdatableFeatureResult(feature=result.feature, error_code=ErrorCode.none, error_message="NONE")
+            for result in results
+        ),
     )
 
 

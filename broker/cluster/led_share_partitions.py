@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from kohort.broker.cluster.share_fetch_sessions import ShareSessions
 from kohort.broker.logs import log
 from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.dead_letters import resume
 from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.offset_reset import EARLIEST, duration_ms
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED, SESSION_CLOSED, UNOBSERVED
@@ -20,15 +21,17 @@ from kohort.coordinator.share_partitions.transitions import client_error
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.features import SHARE_VERSION
 from kohort.purgatory import DelayedOperation, work_in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sequence
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.share_fetch_sessions import ShareSession
     from kohort.coordinator.share.share_config import ShareConfig
+    from kohort.coordinator.share_partitions.dead_letters import DeadLetters
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
     from kohort.coordinator.share_state.share_partition_key import TopicIdPartition
     from kohort.coordinator.share_state.state_outcome import OnOutcome, StateOutcome
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 _NONE: Final = ErrorCode.none
 
 KeyT = TypeVar("KeyT")
+
+DEAD_LETTERS_LEVEL: Final = 2  # of the feature share.version
 
 STEPS_AT_ONCE: Final = 64  # steps of the search for a timestamp before other requests are handled
 
@@ -122,6 +127,15 @@ class LedSharePartitions:
 
     def changed(self, partition: SharePartition, now_ms: int) -> None:
         self.purgatory.check(partition, now_ms)
+
+    @property
+    def has_dead_letters(self) -> bool:
+        return self._cluster.features.level(SHARE_VERSION.name) >= DEAD_LETTERS_LEVEL
+
+    def send_dead_letters(self, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
+        from kohort.broker.cluster.dead_letters import send  # not for brokers without dead letters
+
+        send(self._cluster, partition, letters, now_ms)
 
     def fenced(self, partition: SharePartition, now_ms: int) -> None:
         self.forget(partition, Progress.FENCED)
@@ -303,6 +317,7 @@ class _Beginning(DelayedOperation):
             self._fail(ErrorCode.unknown_server_error, now_ms)
         elif share_partition.progress is Progress.ACTIVE:
             self._led.changed(share_partition, now_ms)
+            resume(share_partition, now_ms)
 
     def _fail(self, error: ErrorCode, now_ms: int) -> None:
         share_partition = self._share_partition

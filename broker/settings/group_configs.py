@@ -299,6 +299,8 @@ class GroupConfigs:
             partition_max_record_locks=self._number("share.partition.max.record.locks", configs),
             auto_offset_reset=self._text("share.auto.offset.reset", configs),
             isolation_level=self._text("share.isolation.level", configs),
+            dead_letter_topic=self._text("errors.deadletterqueue.topic.name", configs),
+            copies_dead_letters=self._text("errors.deadletterqueue.copy.record.enable", configs) == "true",
             renew_acknowledge_enable=self._text("share.renew.acknowledge.enable", configs) == "true",
         )
 

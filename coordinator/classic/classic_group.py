@@ -298,11 +298,19 @@ class ClassicGroup(Group):
         """
         self.generation_id += 1
         self.protocol_name = self.choose_protocol() if self.members else None
-        self.subscribed_topics = self.read_subscriptions()
+        tolerant = self.coordinator.settings.rules.tolerates_unreadable_subscriptions
+        self.subscribed_topics = self.read_subscriptions(tolerant=tolerant)
         self.pending_sync = None
 
-    def read_subscriptions(self) -> frozenset[str] | None:
-        """Return the topics of all members' metadata for the selected protocol, or None if they are unknown."""
+    def read_subscriptions(self, *, tolerant: bool = False) -> frozenset[str] | None:
+        """Return the topics of all members' metadata for the selected protocol, or None if they are unknown.
+
+        Args:
+            tolerant: Whether metadata that cannot be decoded counts as unknown, as of Kafka 4.4.
+
+        Raises:
+            ImpossibleLengthError: Metadata cannot be decoded.
+        """
         if self.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
@@ -311,7 +319,7 @@ class ClassicGroup(Group):
             try:
                 subscription = subscribed_topics(metadata)
             except ImpossibleLengthError:
-                if not self.coordinator.settings.rules.tolerates_unreadable_subscriptions:
+                if not tolerant:
                     raise
                 return None
             if subscription is None:

@@ -14,4 +14,6 @@ class ShareConfig(NamedTuple):
     partition_max_record_locks: int = 2_000  # acquired records of a partition
     auto_offset_reset: str = "latest"  # earliest, latest, or `by_duration:` and an ISO 8601 duration
     isolation_level: str = "read_uncommitted"
+    dead_letter_topic: str = ""  # empty: none
+    copies_dead_letters: bool = False  # whether dead letters have the key and value of the record
     renew_acknowledge_enable: bool = True  # whether members may renew acquisition locks

@@ -8,9 +8,10 @@ from collections.abc import Generator
 from typing import Final
 
 from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.dead_letters import LIMIT_MESSAGE, DeadLetters, letters_of
 from kohort.coordinator.share_partitions.in_flight import NOT_LOCKED
 from kohort.coordinator.share_partitions.record_observer import EXPIRED, SESSION_CLOSED, UNOBSERVED, fate_of
-from kohort.coordinator.share_partitions.record_states import AVAILABLE, RELEASE
+from kohort.coordinator.share_partitions.record_states import ARCHIVING, AVAILABLE, RELEASE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_partitions.transitions import (
     Transition,
@@ -57,12 +58,14 @@ def expiring(partition: SharePartition, now_ms: int) -> Generator[None, None, in
 
 def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
     in_flight, observer = partition.in_flight, partition.host.record_observer
-    fates, batches = [], list[StateBatch]()
+    fates, batches, letters = [], list[StateBatch](), list[DeadLetters]()
     for index in expired:
         member_id = in_flight.holders[index]
         assert isinstance(member_id, str), "only held ranges expire"
         in_flight.change(index, resulting_state(partition, index, AVAILABLE), in_flight.counts[index], None)
         put_state(batches, in_flight, index)
+        if in_flight.states[index] == ARCHIVING:
+            letters.append(letters_of(in_flight, index, LIMIT_MESSAGE))
         if observer is not UNOBSERVED:
             fates.append(fate_of(in_flight, index, member_id, EXPIRED))
     if fates:
@@ -74,6 +77,8 @@ def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
             partition.host.changed(partition, now_ms)
 
     def written(outcome: StateOutcome, now_ms: int) -> None:
+        if letters:
+            partition.host.send_dead_letters(partition, letters, now_ms)
         work_in_turns(partition.host.purgatory, partition.passing(Pace()), passed, now_ms)
 
     write_down(partition, batches, written, now_ms)

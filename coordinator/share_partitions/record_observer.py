@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from kohort.coordinator.share_partitions.in_flight import InFlight
-from kohort.coordinator.share_partitions.record_states import ARCHIVED, REJECTED
+from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING, REJECTED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 
 EXPIRED: Final = "expired"
@@ -41,7 +41,7 @@ def fate_of(
         archived: The reason for archiving it. By default it is derived from the start offset or the delivery count.
     """
     first, last, count = in_flight.firsts[index], in_flight.lasts[index], in_flight.counts[index]
-    if archived is None and in_flight.states[index] == ARCHIVED and fate != REJECTED:
+    if archived is None and in_flight.states[index] in (ARCHIVING, ARCHIVED) and fate != REJECTED:
         archived = BELOW_START if last < in_flight.start else DELIVERY_LIMIT
     return Fate(first, last, count, member_id, fate, archived)
 

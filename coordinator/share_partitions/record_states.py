@@ -8,9 +8,16 @@ from typing import Final
 AVAILABLE: Final = 0
 ACQUIRED: Final = 1  # never written to the log
 ACKNOWLEDGED: Final = 2
+ARCHIVING: Final = 3  # until the dead letter is written (KIP-1191)
 ARCHIVED: Final = 4
 
-NAMES: Final = {AVAILABLE: "available", ACQUIRED: "acquired", ACKNOWLEDGED: "acknowledged", ARCHIVED: "archived"}
+NAMES: Final = {
+    AVAILABLE: "available",
+    ACQUIRED: "acquired",
+    ACKNOWLEDGED: "acknowledged",
+    ARCHIVING: "archiving",
+    ARCHIVED: "archived",
+}
 
 IS_TERMINAL: Final = (False, False, True, False, True)  # by state: whether the record is never delivered again
 
@@ -26,7 +33,8 @@ FATE_AFTER: Final = ((None, NO_RECORD), (ACCEPTED, None), (RELEASED, None), (REJ
 # the allowed transitions; a failed write also restores ACQUIRED or AVAILABLE
 MOVES: Final = {
     AVAILABLE: frozenset({ACQUIRED, ARCHIVED}),
-    ACQUIRED: frozenset({AVAILABLE, ACKNOWLEDGED, ARCHIVED}),
+    ACQUIRED: frozenset({AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED}),
     ACKNOWLEDGED: frozenset[int](),
+    ARCHIVING: frozenset({ARCHIVED}),
     ARCHIVED: frozenset[int](),
 }

@@ -7,7 +7,7 @@ locks in locks.py. Source: KIP-932; Kafka's `SharePartition`.
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from enum import Enum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share.share_config import ShareConfig
@@ -20,13 +20,16 @@ from kohort.coordinator.share_partitions.record_observer import (
     RecordObserver,
     fate_of,
 )
-from kohort.coordinator.share_partitions.record_states import ARCHIVED, AVAILABLE, IS_TERMINAL, RELEASED
+from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING, AVAILABLE, IS_TERMINAL, RELEASED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import OnOutcome
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation, Purgatory, work_in_turns
+
+if TYPE_CHECKING:
+    from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 
 MAX_DELIVERIES: Final = 2**15 - 1  # the delivery count is an int16
 
@@ -54,6 +57,15 @@ class SharePartitionHost(Protocol):
 
     def changed(self, partition: "SharePartition", now_ms: int) -> None:
         """Retry parked fetches: records are available again, or the start has moved."""
+        ...
+
+    @property
+    def has_dead_letters(self) -> bool:
+        """Whether `share.version` allows dead letters."""
+        ...
+
+    def send_dead_letters(self, partition: "SharePartition", letters: "Sequence[DeadLetters]", now_ms: int) -> None:
+        """Write dead letters if possible, and then archive their records."""
         ...
 
     def fenced(self, partition: "SharePartition", now_ms: int) -> None:
@@ -101,6 +113,11 @@ class SharePartition:
     @property
     def config(self) -> ShareConfig:
         return self.host.config(self.key.group_id)
+
+    @property
+    def undeliverable_state(self) -> int:
+        """State of a record that is rejected, or that has reached the delivery limit."""
+        return ARCHIVING if self.host.has_dead_letters and self.config.dead_letter_topic else ARCHIVED
 
     # Loading
 

@@ -6,7 +6,7 @@ share-groups §10, §12.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.in_flight import InFlight, Pending
@@ -22,8 +22,10 @@ from kohort.coordinator.share_partitions.record_observer import (
 from kohort.coordinator.share_partitions.record_states import (
     ACQUIRED,
     ARCHIVED,
+    ARCHIVING,
     AVAILABLE,
     FATE_AFTER,
+    REJECT,
     RELEASED,
     STATE_AFTER,
 )
@@ -33,6 +35,9 @@ from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import work_in_turns
+
+if TYPE_CHECKING:
+    from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 
 _NONE: Final = ErrorCode.none
 
@@ -64,7 +69,7 @@ def client_error(error: ErrorCode) -> ErrorCode:
 class Transition:
     """Pending transition of the records of one member by one request."""
 
-    __slots__ = ("_cause", "_fates", "_first_offset", "_last_offset", "_partition", "_pending", "began")
+    __slots__ = ("_cause", "_fates", "_first_offset", "_last_offset", "_letters", "_partition", "_pending", "began")
 
     def __init__(self, partition: SharePartition, member_id: str, cause: str = ACKNOWLEDGED_BY_MEMBER) -> None:
         self._partition = partition
@@ -72,6 +77,7 @@ class Transition:
         self._fates: list[Fate] | None = None if partition.host.record_observer is UNOBSERVED else []
         self._pending = Pending(member_id)
         self._first_offset = self._last_offset = -1
+        self._letters: tuple[DeadLetters, ...] = ()  # of records that are archiving after the write
         self.began = False
 
     def begin(self, index: int, kind: int) -> None:
@@ -79,7 +85,10 @@ class Transition:
         in_flight = self._partition.in_flight
         pending = self._pending
         assert in_flight.holders[index] == pending.member_id, "the caller has checked the holder"
-        state, until_ms = resulting_state(self._partition, index, STATE_AFTER[kind]), in_flight.locked_until[index]
+        after = self._partition.undeliverable_state if kind == REJECT else STATE_AFTER[kind]
+        state, until_ms = resulting_state(self._partition, index, after), in_flight.locked_until[index]
+        if state == ARCHIVING:
+            self._add_letters(index, is_rejected=kind == REJECT)
         in_flight.change(index, state, in_flight.counts[index], pending, until_ms)
         if self._fates is not None:
             self._fates.append(fate_of(in_flight, index, pending.member_id, *FATE_AFTER[kind]))
@@ -87,6 +96,12 @@ class Transition:
         self._first_offset = min(first, self._first_offset) if self.began else first
         self._last_offset = max(last, self._last_offset)
         self.began = True
+
+    def _add_letters(self, index: int, *, is_rejected: bool) -> None:
+        from kohort.coordinator.share_partitions import dead_letters  # not for brokers without dead letters
+
+        message = dead_letters.REJECTED_MESSAGE if is_rejected else dead_letters.LIMIT_MESSAGE
+        self._letters = (*self._letters, dead_letters.letters_of(self._partition.in_flight, index, message))
 
     def write(self, on_done: OnDone, now_ms: int) -> None:
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
@@ -120,6 +135,8 @@ class Transition:
         if error in FENCING:
             partition.host.fenced(partition, now_ms)
         on_done(error, message, now_ms)
+        if self._letters and error is _NONE:
+            partition.host.send_dead_letters(partition, self._letters, now_ms)
         if changed:
             partition.host.changed(partition, now_ms)
 
@@ -154,7 +171,7 @@ class Transition:
 
     def rolling_back(self, now_ms: int) -> Generator[None, None, bool]:
         """Give the records back to the member, unless their locks have expired. Return the same as `_committing`."""
-        partition = self._partition
+        partition, self._letters = self._partition, ()
         in_flight, pace = partition.in_flight, Pace()
         is_available = False
         for part in self._slices():
@@ -168,6 +185,8 @@ class Transition:
                     partition.schedule_lock_check(until_ms)
                 else:
                     in_flight.change(index, resulting_state(partition, index, AVAILABLE), count, None)
+                    if in_flight.states[index] == ARCHIVING:
+                        self._add_letters(index, is_rejected=False)
                     is_available = True
                 if self._fates is not None:
                     fates += self._rolled_back(index, expired=until_ms <= now_ms)
@@ -176,6 +195,8 @@ class Transition:
             in_flight.join(part.start, part.stop)
             if pace.add(len(part)):
                 yield
+        if self._letters:
+            partition.host.send_dead_letters(partition, self._letters, now_ms)
         return (yield from partition.passing(pace)) or is_available
 
     def _rolled_back(self, index: int, *, expired: bool) -> Iterator[Fate]:
@@ -190,13 +211,14 @@ class Transition:
 
 
 def resulting_state(partition: SharePartition, index: int, state: int) -> int:
-    """Return `state`, or ARCHIVED instead of AVAILABLE for records below the start or at the delivery limit."""
+    """Return `state`, or another one instead of AVAILABLE for records below the start or at the delivery limit."""
     in_flight = partition.in_flight
     if state != AVAILABLE:
         return state
     if in_flight.lasts[index] < in_flight.start:
         return ARCHIVED
-    return ARCHIVED if in_flight.counts[index] >= partition.config.delivery_count_limit else AVAILABLE
+    at_limit = in_flight.counts[index] >= partition.config.delivery_count_limit
+    return partition.undeliverable_state if at_limit else AVAILABLE
 
 
 def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:

@@ -136,7 +136,9 @@ class _Step:
         active = {subtopology_id: dict(tasks) for subtopology_id, tasks in added.active.items()}
         free: dict[str, frozenset[int]] = {}
         for subtopology_id, partitions in _union(self._promoted.standby, self._promoted.warmup).items():
-            released = frozenset(each for each in partitions if not self._is_active(subtopology_id, each))
+            released = frozenset(
+                partition for partition in partitions if not self._is_active(subtopology_id, partition)
+            )
             self._is_waiting |= len(released) < len(partitions)
             if released:
                 free[subtopology_id] = released
@@ -197,11 +199,11 @@ def _common(owned: Mapping[str, Mapping[int, int] | frozenset[int]], tasks: Task
 
 
 def _without(tasks: Tasks, removed: Tasks) -> Tasks:
-    left = {
+    remaining = {
         subtopology_id: partitions - removed.get(subtopology_id, frozenset())
         for subtopology_id, partitions in tasks.items()
     }
-    return {subtopology_id: partitions for subtopology_id, partitions in left.items() if partitions}
+    return {subtopology_id: partitions for subtopology_id, partitions in remaining.items() if partitions}
 
 
 def _with_epochs(tasks: Tasks, assigned: Owned) -> Owned:

@@ -52,6 +52,7 @@ LEFT_OUT: Final = frozenset(
         "user_endpoint",
         "partitions_by_user_endpoint",
         "acceptable_recovery_lag",
+        "acceptable_recovery_lag_legacy",
         "task_offset_interval_ms",
         "heartbeat_interval_ms",
         "include_topic_authorized_operations",

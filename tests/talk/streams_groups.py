@@ -161,7 +161,8 @@ def _partitions(tasks: Value) -> Value:
 NO_TASKS: Value = {tasks: {} for tasks in TASKS}
 NO_NEWS: Value = dict.fromkeys(TASKS)
 BEAT: Value = {
-    "acceptable_recovery_lag": 0,
+    "acceptable_recovery_lag_legacy": 0,
+    "acceptable_recovery_lag": -1,
     "task_offset_interval_ms": 0,
     "status": {},
     "endpoint_information_epoch": 0,

@@ -64,6 +64,11 @@ class World:
     def fenced(self, partition: SharePartition, now_ms: int) -> None:
         self.fences += 1
 
+    has_dead_letters = False
+
+    def send_dead_letters(self, partition: SharePartition, letters: object, now_ms: int) -> None:
+        raise AssertionError("no group has a dead-letter topic")
+
     # What the test does
 
     def begin(self) -> SharePartition:

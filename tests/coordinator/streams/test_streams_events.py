@@ -268,7 +268,9 @@ def test_many_tasks_are_abbreviated() -> None:
 
 
 STORIES = [
-    story for name, story in list(globals().items()) if name.startswith("test_") and "says_something" not in name
+    story
+    for name, story in list(globals().items())
+    if name.startswith("test_") and name != "test_member_changes_its_metadata"
 ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from kohort.broker.cluster.share_fetch_sessions import ShareSessions
 from kohort.broker.logs import log
 from kohort.coordinator.pace import Pace
-from kohort.coordinator.share_partitions.dead_letters import resume
+from kohort.coordinator.share_partitions.archiving import resume
 from kohort.coordinator.share_partitions.locks import releasing
 from kohort.coordinator.share_partitions.offset_reset import EARLIEST, duration_ms
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED, SESSION_CLOSED, UNOBSERVED
@@ -133,7 +133,7 @@ class LedSharePartitions:
         return self._cluster.features.level(SHARE_VERSION.name) >= DEAD_LETTERS_LEVEL
 
     def send_dead_letters(self, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
-        from kohort.broker.cluster.dead_letters import send  # not for brokers without dead letters
+        from kohort.broker.cluster.dead_letter_topics import send  # not for brokers without dead letters
 
         send(self._cluster, partition, letters, now_ms)
 

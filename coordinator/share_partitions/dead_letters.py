@@ -1,24 +1,11 @@
-"""Dead letters: records that a share group cannot process, on their way to the group's dead-letter topic (KIP-1191).
+"""Dead letters: ranges of records that a share group cannot process, for the group's dead-letter topic (KIP-1191)."""
 
-Such records are archiving until the dead letter is written, or cannot be, and then archived. Source: newer-release §4.
-"""
-
-from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
-from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.in_flight import InFlight
-from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING
-from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
-from kohort.coordinator.share_partitions.transitions import put_state, write_down
-from kohort.coordinator.share_state.state_batches import StateBatch
-from kohort.coordinator.share_state.state_outcome import StateOutcome
-from kohort.purgatory import work_in_turns
 
 REJECTED_MESSAGE: Final = "Offset rejected by client."
 LIMIT_MESSAGE: Final = "Offset delivery count exceeded the threshold."
-
-_ALL: Final = 2**63 - 1
 
 
 class DeadLetters(NamedTuple):
@@ -32,50 +19,3 @@ class DeadLetters(NamedTuple):
 
 def letters_of(in_flight: InFlight, index: int, message: str) -> DeadLetters:
     return DeadLetters(in_flight.firsts[index], in_flight.lasts[index], in_flight.counts[index], message)
-
-
-def archive(partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
-    """Complete records whose dead letters were written, or cannot be written."""
-    host = partition.host
-
-    def change(batches: list[StateBatch], now_ms: int) -> None:
-        if batches:
-            write_down(partition, batches, written, now_ms)
-
-    def written(outcome: StateOutcome, now_ms: int) -> None:
-        work_in_turns(host.purgatory, partition.passing(Pace()), passed, now_ms)
-
-    def passed(moved: bool, now_ms: int) -> None:
-        if moved:
-            host.changed(partition, now_ms)
-
-    if partition.progress is Progress.ACTIVE:
-        work_in_turns(host.purgatory, _archiving(partition, letters), change, now_ms)
-
-
-def _archiving(partition: SharePartition, letters: Sequence[DeadLetters]) -> Generator[None, None, list[StateBatch]]:
-    in_flight, pace = partition.in_flight, Pace()
-    batches: list[StateBatch] = []
-    for letter in letters:
-        for part in in_flight.slices(letter.first_offset, letter.last_offset, cut=True):
-            for index in part:
-                if in_flight.states[index] == ARCHIVING and in_flight.holders[index] is None:
-                    in_flight.change(index, ARCHIVED, in_flight.counts[index], None)
-                    put_state(batches, in_flight, index)
-            in_flight.join(part.start, part.stop)
-            if pace.add(len(part)):
-                yield
-    return batches
-
-
-def resume(partition: SharePartition, now_ms: int) -> None:
-    """Send the dead letters of records that were archiving when the state was written. Some may be sent again."""
-    in_flight, limit = partition.in_flight, partition.config.delivery_count_limit
-    letters = [
-        letters_of(in_flight, index, LIMIT_MESSAGE if in_flight.counts[index] >= limit else REJECTED_MESSAGE)
-        for part in in_flight.slices(0, _ALL)
-        for index in part
-        if in_flight.states[index] == ARCHIVING
-    ]
-    if letters:
-        partition.host.send_dead_letters(partition, letters, now_ms)

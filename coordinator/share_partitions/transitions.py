@@ -6,9 +6,15 @@ share-groups §10, §12.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kohort.coordinator.pace import Pace
+from kohort.coordinator.share_partitions.dead_letters import (
+    LIMIT_MESSAGE,
+    REJECTED_MESSAGE,
+    DeadLetters,
+    letters_of,
+)
 from kohort.coordinator.share_partitions.in_flight import InFlight, Pending
 from kohort.coordinator.share_partitions.record_observer import (
     ACKNOWLEDGED_BY_MEMBER,
@@ -35,9 +41,6 @@ from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import work_in_turns
-
-if TYPE_CHECKING:
-    from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 
 _NONE: Final = ErrorCode.none
 
@@ -98,10 +101,8 @@ class Transition:
         self.began = True
 
     def _add_letters(self, index: int, *, is_rejected: bool) -> None:
-        from kohort.coordinator.share_partitions import dead_letters  # not for brokers without dead letters
-
-        message = dead_letters.REJECTED_MESSAGE if is_rejected else dead_letters.LIMIT_MESSAGE
-        self._letters = (*self._letters, dead_letters.letters_of(self._partition.in_flight, index, message))
+        message = REJECTED_MESSAGE if is_rejected else LIMIT_MESSAGE
+        self._letters = (*self._letters, letters_of(self._partition.in_flight, index, message))
 
     def write(self, on_done: OnDone, now_ms: int) -> None:
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)

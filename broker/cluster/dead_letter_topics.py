@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kohort.coordinator.pace import Pace
-from kohort.coordinator.share_partitions.dead_letters import archive
+from kohort.coordinator.share_partitions.archiving import archive
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batches
 from kohort.protocol.errors import DecodeError
 from kohort.purgatory import work_in_turns
@@ -15,7 +15,7 @@ from kohort.storage.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
     from kohort.coordinator.share_partitions.share_partition import SharePartition
     from kohort.storage.topic import Partition, Topic
@@ -25,7 +25,7 @@ RECORDS_AT_ONCE: Final = 500  # maximum of one batch
 READ_BYTES: Final = 1 << 20
 
 
-def send(cluster: BrokerCluster, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
+def send(cluster: SharedState, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
     """Write dead letters to the topic of the group, and archive their records.
 
     If the topic does not exist or does not allow it, nothing is written.
@@ -45,7 +45,7 @@ def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters
 
 
 def _sending(
-    cluster: BrokerCluster, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int
+    cluster: SharedState, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int
 ) -> Generator[None, None, bool]:
     """Return whether there is a topic for them."""
     target, source = _target(cluster, partition), cluster.topics.by_id(partition.key.topic_id)
@@ -66,7 +66,7 @@ def _sending(
     return True
 
 
-def _target(cluster: BrokerCluster, partition: SharePartition) -> Partition | None:
+def _target(cluster: SharedState, partition: SharePartition) -> Partition | None:
     """Return the partition for dead letters: the source partition modulo the number of partitions."""
     topic = cluster.topics.by_name(partition.config.dead_letter_topic) or _create(cluster, partition)
     if topic is None or cluster.topics.effective_configs(topic.configs).get(ENABLED) != "true":
@@ -74,7 +74,7 @@ def _target(cluster: BrokerCluster, partition: SharePartition) -> Partition | No
     return topic.partition(partition.key.partition % len(topic.partitions))
 
 
-def _create(cluster: BrokerCluster, partition: SharePartition) -> Topic | None:
+def _create(cluster: SharedState, partition: SharePartition) -> Topic | None:
     settings, name = cluster.settings, partition.config.dead_letter_topic
     prefix = settings.errors_deadletterqueue_topic_name_prefix
     if not settings.errors_deadletterqueue_auto_create_topics_enable or not name.startswith(prefix):
@@ -87,7 +87,7 @@ def _create(cluster: BrokerCluster, partition: SharePartition) -> Topic | None:
     return None if isinstance(created, Refusal) else created
 
 
-def _append(cluster: BrokerCluster, target: Partition, records: Sequence[Record], now_ms: int) -> None:
+def _append(cluster: SharedState, target: Partition, records: Sequence[Record], now_ms: int) -> None:
     try:
         cluster.append(target, build_batch(records), now_ms)
     except OSError as error:
@@ -95,7 +95,7 @@ def _append(cluster: BrokerCluster, target: Partition, records: Sequence[Record]
 
 
 def _record(
-    cluster: BrokerCluster, partition: SharePartition, source: Topic, letter: DeadLetters, offset: int
+    cluster: SharedState, partition: SharePartition, source: Topic, letter: DeadLetters, offset: int
 ) -> Record:
     key = partition.key
     values = (source.name, key.partition, offset, key.group_id, letter.delivery_count, letter.message)

@@ -1,1 +1,1 @@
-"""What documents say of the code, compared with the code."""
+"""Checks that compare documents with the code."""

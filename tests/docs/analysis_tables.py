@@ -1,4 +1,4 @@
-"""The part of docs/tables.md that follows from the schemas: what each table holds, and its columns."""
+"""The generated part of docs/tables.md: each table of the schemas with its columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _TYPES = {
 
 
 def schemas() -> str:
-    """Both layers, table by table."""
     return "\n".join(line for layer in LAYERS for line in _layer(layer))
 
 
@@ -52,7 +51,7 @@ def _may_be_null(hints: dict[str, Any], column: str) -> bool:
 
 
 def type_of(kind: pa.DataType) -> str:
-    """A type as the page calls it."""
+    """Return the name of a type on the page."""
     if pa.types.is_list(kind):
         return f"list of {type_of(kind.value_type)}"
     return "map of texts" if pa.types.is_map(kind) else _TYPES.get(str(kind), str(kind))

@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """One of them, and where it stands."""
+    """Code block with its position."""
 
     page: str
     line: int
@@ -32,12 +32,11 @@ class Block:
 
 
 def blocks(language: str) -> list[Block]:
-    """Those of a language, page by page."""
-    found = []
+    result = []
     for page in PAGES:
         text = page.read_text()
         for match in _BLOCK.finditer(text):
             if match[1] == language:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Block(str(page.relative_to(ROOT)), line, language, match[2]))
-    return found
+                result.append(Block(str(page.relative_to(ROOT)), line, language, match[2]))
+    return result

@@ -14,7 +14,7 @@ _HEADING = re.compile(r"^#{2,3} (\d+(?:\.\d+)?)\.? (.+)$", re.MULTILINE)
 
 
 class Citation(NamedTuple):
-    """A document without its ending, a section, and the rule within it, if one is named."""
+    """Document without its suffix, a section, and the rule in it, if the citation names one."""
 
     document: str
     section: str
@@ -22,29 +22,32 @@ class Citation(NamedTuple):
 
 
 def citations(text: str, document: str = "") -> Iterator[Citation]:
-    """The citations of a text. One without a document means the document named before it, or `document` at first."""
+    """Yield the citations of a text.
+
+    A citation without a document belongs to the document of the previous one in its line, or to `document`.
+    """
     for line in text.splitlines():
         if "§" not in line:  # the expression would try each word of it
             continue
         named = document
-        for found in _FIRST.finditer(line):
-            named = found["document"] or named
-            yield Citation(named, found["section"], found["rule"])
+        for match in _FIRST.finditer(line):
+            named = match["document"] or named
+            yield Citation(named, match["section"], match["rule"])
 
 
 def sections() -> dict[tuple[str, str], str]:
-    """The text of each section of docs/behaviour, by document and number."""
-    found = {}
+    """Return the text of each section of docs/behaviour, by document and number."""
+    bodies = {}
     for path in sorted(BEHAVIOUR.glob("*.md")):
         text = path.read_text()
         headings = list(_HEADING.finditer(text))
         for heading, following in zip_longest(headings, headings[1:]):
-            found[path.stem, heading[1]] = text[heading.end() : following.start() if following else None]
-    return found
+            bodies[path.stem, heading[1]] = text[heading.end() : following.start() if following else None]
+    return bodies
 
 
 def titles() -> dict[tuple[str, str], str]:
-    """What each section is called, by document and number."""
+    """Return the title of each section, by document and number."""
     return {
         (path.stem, heading[1]): heading[2]
         for path in sorted(BEHAVIOUR.glob("*.md"))
@@ -53,5 +56,4 @@ def titles() -> dict[tuple[str, str], str]:
 
 
 def has_rule(body: str, rule: str) -> bool:
-    """Whether a section has a rule of that number."""
     return re.search(rf"^{rule}\. ", body, re.MULTILINE) is not None

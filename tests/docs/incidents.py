@@ -1,4 +1,4 @@
-"""`docs/behaviour/incidents.md`: what was done to groups of a real Kafka, and what the analysis says of it."""
+"""Generates `docs/behaviour/incidents.md`: incidents of groups on a real Kafka, and the findings of the analysis."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ OF = {
     share_stories: OF_SHARES,
     streams_stories: OF_STREAMS,
 }
-"""What is said of the groups of each module: groups of two modules may have one name."""
 
 
 def incidents(mark: str) -> str:
-    """The page."""
+    """Return the text of the page."""
     return "\n".join(_lines(mark))
 
 
 def played(module: ModuleType) -> dict[str, str]:
-    """What each story does, by its group."""
+    """Return a description of each story, by its group."""
     return {
         name.replace("_", "-"): " ".join((inspect.getdoc(story) or "").split())
         for name, story in inspect.getmembers(module, inspect.isfunction)
@@ -52,13 +51,13 @@ def played(module: ModuleType) -> dict[str, str]:
 HEAD = """\
 # Incidents
 
-What was done to groups of an Apache Kafka 4.3.0, and what `kohort analyze` says of each. `tests/pipeline/incidents/`
-has the stories as code, and what Kafka wrote as recordings, which tests read. They are played again, with Java 17 and
-Maven, by `python -m tests.pipeline.incidents.record kafka classic OUT.tar.gz`. At the end of the classic ones the
-broker stands still for 8 s: the groups that are left pause together. Among the losses the broker refuses to convert
-groups. What is said of share groups is from the log of their share coordinators. kohort's event log tells more, and
-a second recording has it. {alone} incidents are not among the scenarios of
-the shared recording, whose names stand in the last column. [analysis.md](analysis.md) has the rules.
+Incidents of groups on Apache Kafka 4.3.0, and the findings of `kohort analyze` for each. `tests/pipeline/incidents/`
+contains the incidents as code and Kafka's output as recordings, which tests read. To record them again, with Java 17
+and Maven, run `python -m tests.pipeline.incidents.record kafka classic OUT.tar.gz`. At the end of the classic incidents
+the broker is suspended for 8 s: the remaining groups pause together. In the section about losses the broker refuses to
+convert groups. Findings about share groups are based on the log of their share coordinators. kohort's event log
+contains more, and a second recording has it. {alone} incidents are not among the scenarios of
+the shared recording, which the last column names. [analysis.md](analysis.md) has the rules.
 """
 
 
@@ -70,24 +69,26 @@ def _lines(mark: str) -> Iterator[str]:
         yield ""
         yield f"## {title}"
         yield ""
-        yield "| group | what is done | what is said | also recorded as |"
+        yield "| group | incident | findings | also recorded as |"
         yield "|---|---|---|---|"
-        for group, done in played(module).items():
-            yield f"| {group} | {done} | {_said(module, group)} | {_also(module, group)} |"
+        for group, description in played(module).items():
+            yield f"| {group} | {description} | {_findings(module, group)} | {_also(module, group)} |"
     yield ""
 
 
 def _also(module: ModuleType, group: str) -> str:
-    """A scenario of the shared recording, which has no streams groups."""
+    """Return the group's scenario in the shared recording, which has no streams groups."""
     return "" if module is streams_stories else ALSO_RECORDED.get(group, "")
 
 
-def _said(module: ModuleType, group: str) -> str:
+def _findings(module: ModuleType, group: str) -> str:
     if module in OF:
-        found = [(rule, *how) for rule, how in OF[module].get(group, {}).items()]
+        findings = [(rule, *how) for rule, how in OF[module].get(group, {}).items()]
     elif warning := SERIOUS.get(group):
-        found = [(warning[0], "warning", warning[1])]
+        findings = [(warning[0], "warning", warning[1])]
     else:
-        found = [(SAID[group], "information", [])] if group in SAID else []
-    texts = [f"{rule} ({severity}){': ' if clients else ''}{', '.join(clients)}" for rule, severity, clients in found]
+        findings = [(SAID[group], "information", [])] if group in SAID else []
+    texts = [
+        f"{rule} ({severity}){': ' if clients else ''}{', '.join(clients)}" for rule, severity, clients in findings
+    ]
     return "; ".join(texts) or "nothing serious"

@@ -1,4 +1,4 @@
-"""Names in backticks, and whether the project has them."""
+"""Finds names in backticks that do not exist in the project."""
 
 import re
 from collections.abc import Iterator
@@ -22,40 +22,39 @@ _TOKEN = re.compile(
     | \d[\w.]*
     """,
     re.VERBOSE,
-)
-"""What is looked at in a file of Python. The library's `tokenize` says the same in five times the time."""
-_OTHERS = re.compile(r"Kafka|Java|KIP-|Spark|Source")
-"""A paragraph that speaks of others may name what is theirs. Theirs have underscores in constants only."""
+)  # tokenize of the standard library finds the same five times as slowly
+# a paragraph that mentions these may contain foreign names; foreign names have underscores in constants only
+_FOREIGN = re.compile(r"Kafka|Java|KIP-|Spark|Source")
 
 
 def unknown_names() -> Iterator[str]:
-    """Each name in backticks that nothing in the project is called, with the file that names it."""
-    known = _words()
+    """Yield each name in backticks that does not exist in the project, with its file."""
+    names = _existing_names()
     for path in documents():
         for paragraph in _FENCED.sub("", path.read_text()).split("\n\n"):
-            yield from _unknown(path, paragraph, known)
+            yield from _unknown(path, paragraph, names)
     for path in python_files():
-        for text in _words_of_people(path):
-            yield from _unknown(path, text, known)
+        for text in _prose(path):
+            yield from _unknown(path, text, names)
 
 
-def _unknown(path: Path, text: str, known: set[str]) -> Iterator[str]:
-    others = _OTHERS.search(text) is not None
+def _unknown(path: Path, text: str, names: set[str]) -> Iterator[str]:
+    is_foreign = _FOREIGN.search(text) is not None
     for quoted in _QUOTED.findall(text):
         if _FILE.fullmatch(quoted):
-            if not _is_file(path, quoted) and quoted not in known:
+            if not _is_file(path, quoted) and quoted not in names:
                 yield f"{path.relative_to(ROOT)}: no file {quoted}"
         else:
             yield from (
                 f"{path.relative_to(ROOT)}: {word}"
                 for word in _WORD.findall(_FILE.sub("", quoted))
-                if _looks_like_a_name(word) and not set(word.split(".")) <= known and word not in known
-                if not (others and ("_" not in word or word.rpartition(".")[2].isupper()))
+                if _looks_like_a_name(word) and not set(word.split(".")) <= names and word not in names
+                if not (is_foreign and ("_" not in word or word.rpartition(".")[2].isupper()))
             )
 
 
 def _looks_like_a_name(word: str) -> bool:
-    """Whether it is more than a word of English: `member_id`, `GroupEvent`, `group.max.size`."""
+    """Return whether a word looks like code: `member_id`, `GroupEvent`, `group.max.size`."""
     return "_" in word.strip("_") or "." in word or re.search(r"[a-z][A-Z]", word) is not None
 
 
@@ -68,32 +67,32 @@ def _file_names() -> frozenset[str]:
     return frozenset(path.name for path in ROOT.rglob("*") if path.suffix in (".py", ".md", ".toml", ".properties"))
 
 
-def _words() -> set[str]:
-    """Whatever code calls something: identifiers, errors and settings as in Kafka, words in strings but docstrings."""
-    words: set[str] = set()
+def _existing_names() -> set[str]:
+    """Return identifiers, their forms as errors and settings in Kafka, and words in strings other than docstrings."""
+    names: set[str] = set()
     for path in python_files():
-        words |= {path.stem, *path.parts}
+        names |= {path.stem, *path.parts}
         for kind, text in _tokens(path):
             if kind == "name":
-                words |= {text, text.upper(), text.replace("_", ".")}
+                names |= {text, text.upper(), text.replace("_", ".")}
             elif kind == "string" and not text.startswith('"""'):
-                words |= set(re.findall(r"[\w.-]*\w", text))
+                names |= set(re.findall(r"[\w.-]*\w", text))
     for name in ("pyproject.toml", "Makefile", "setup.py", "docker/compose.yaml"):
-        words |= set(re.findall(r"[\w.-]*\w", (ROOT / name).read_text()))
-    return words
+        names |= set(re.findall(r"[\w.-]*\w", (ROOT / name).read_text()))
+    return names
 
 
-def _words_of_people(path: Path) -> Iterator[str]:
-    """Comments and docstrings, paragraph by paragraph. A file's first paragraph is read with each."""
-    said = [text for kind, text in _tokens(path) if kind == "comment" or text.startswith('"""')]
+def _prose(path: Path) -> Iterator[str]:
+    """Yield comments and docstrings, each followed by the module docstring."""
+    texts = [text for kind, text in _tokens(path) if kind == "comment" or text.startswith('"""')]
     first = next((text for kind, text in _tokens(path) if kind != "comment"), "")
     introduction = first.replace("`", "") if first.startswith('"""') else ""
-    for text in said:
+    for text in texts:
         yield f"{text} {introduction}"
 
 
 @cache
 def _tokens(path: Path) -> tuple[tuple[str, str], ...]:
-    """The kinds and texts of a file's names, strings and comments, each once."""
-    found = _TOKEN.finditer(path.read_text())
-    return tuple(dict.fromkeys((token.lastgroup, token[0]) for token in found if token.lastgroup is not None))
+    """Return the distinct names, strings and comments of a file with their types."""
+    tokens = _TOKEN.finditer(path.read_text())
+    return tuple(dict.fromkeys((token.lastgroup, token[0]) for token in tokens if token.lastgroup is not None))

@@ -1,4 +1,4 @@
-"""Makes docs/reference.md: every word that a test, a rule or a request may use, from the code that knows it."""
+"""Generates docs/reference.md: all names that a test, a rule or a request may use, from the code."""
 
 from __future__ import annotations
 
@@ -49,16 +49,14 @@ STATES = {
     "Reconciling": "some members have not reached their target assignment",
     "NotReady": "topics of the topology are missing or do not match",
     UNKNOWN: "the coordinator is loading",
-}
-"""What each state says. The states are those of the code: one that is missing here is a KeyError."""
+}  # a state of the code that is missing here raises KeyError
 
 
-OF_ANY_GROUP = {"access_denied", "coordinator_elected", "coordinator_resigned"}
-"""Kinds of events that do not depend on what a group is."""
+OF_ANY_GROUP = {"access_denied", "coordinator_elected", "coordinator_resigned"}  # event types of all group types
 
 
 def reference() -> str:
-    """The page."""
+    """Return the text of the page."""
     parts = [
         "# Reference",
         "",
@@ -68,7 +66,7 @@ def reference() -> str:
         "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->",
         "",
         "[pytest](#pytest) · [gates](#gates) · [rules](#rules) · [states](#states-of-a-group) · "
-        "[events](#kinds-of-group-events) · [causes](#causes) · [HTTP](#http) · [errors](#errors)",
+        "[events](#group-events) · [causes](#causes) · [HTTP](#http) · [errors](#errors)",
         *_section("pytest", ("fixture, option or marker", "description"), _pytest()),
         *_section("Gates", ("gate", "API", "where it holds", "state at that point"), _gates()),
         *_section("Rules", ("condition", "description"), sorted((f"`{name}`", about) for name, about in ABOUT.items())),
@@ -78,7 +76,7 @@ def reference() -> str:
         "that one) and `probability`. `until` of a delay is a state, an event type or a gate. The findings of",
         "`kohort analyze`, R01 and on, are in [analysis.md](behaviour/analysis.md).",
         *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states()),
-        *_section("Kinds of group events", ("event", "group types"), _kinds()),
+        *_section("Group events", ("event", "group types"), _kinds()),
         "",
         "Section 9.2 of [offsets-topic.md](behaviour/offsets-topic.md) defines their durations.",
         *_section("Causes", ("cause", "description"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
@@ -113,14 +111,17 @@ def public_fixtures() -> dict[str, FixtureFunctionDefinition]:
 def _pytest() -> Iterator[tuple[str, ...]]:
     for name, fixture in sorted(public_fixtures().items()):
         yield f"`{name}`", _first(fixture._get_wrapped_function().__doc__)
-    yield "`@pytest.mark.kafka(…)`", "what `kafka` starts: " + ", ".join(f"`{each}`" for each in plugin.OPTIONS)
-    yield "`--kafka-seed N`", "seed of all clusters that are not given another"
+    yield (
+        "`@pytest.mark.kafka(…)`",
+        "options of the cluster that `kafka` starts: " + ", ".join(f"`{option}`" for option in plugin.OPTIONS),
+    )
+    yield "`--kafka-seed N`", "seed of all clusters without one of their own"
     yield "`--kafka-proxy HOST:PORT,…`", "the cluster of the fixture `kafka_proxy`"
     yield (
         "`kafka_proxy`, `kafka_proxy_config`",
         "in pytest's configuration: that cluster; client properties for its login",
     )
-    yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: what all fixtures start"
+    yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: options of all fixtures"
 
 
 def _gates() -> Iterator[tuple[str, ...]]:
@@ -131,15 +132,17 @@ def _gates() -> Iterator[tuple[str, ...]]:
 def _actions() -> Iterator[tuple[str, ...]]:
     for name in DO:
         method = getattr(RuleBuilder, name)
-        arguments = [each for each in inspect.signature(method).parameters if each not in ("self", "options")]
-        yield f"`{name}`", ", ".join(f"`{each}`" for each in arguments), _first(method.__doc__)
+        arguments = [
+            parameter for parameter in inspect.signature(method).parameters if parameter not in ("self", "options")
+        ]
+        yield f"`{name}`", ", ".join(f"`{parameter}`" for parameter in arguments), _first(method.__doc__)
 
 
 def _states() -> Iterator[tuple[str, ...]]:
-    kinds = [[each.value for each in states] for states in (State, GroupState, ShareGroupState, StreamsGroupState)]
+    kinds = [[state.value for state in states] for states in (State, GroupState, ShareGroupState, StreamsGroupState)]
     for name in dict.fromkeys((*(name for names in kinds for name in names), UNKNOWN)):
         is_in = (name in (*names, State.DEAD.value, UNKNOWN) for names in kinds)
-        yield f"`{name}`", *("yes" if each else "" for each in is_in), STATES[name]
+        yield f"`{name}`", *("yes" if state else "" for state in is_in), STATES[name]
 
 
 def _kinds() -> Iterator[tuple[str, ...]]:
@@ -152,15 +155,15 @@ def _groups_with(kind: str) -> str:
         return "share groups"
     if kind in CLIENT_KINDS:
         return "none"
-    has = {
+    applies = {
         "classic": kind not in CONSUMER_KINDS,
         "consumer": True,
         "share": kind in SHARE_KINDS | OF_ANY_GROUP,
         "streams": kind in STREAMS_KINDS | OF_ANY_GROUP,
     }
-    found = [name for name, is_so in has.items() if is_so]
-    names = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
-    return "all" if all(has.values()) else f"{names} groups"
+    group_types = [name for name, is_so in applies.items() if is_so]
+    names = " and ".join(filter(None, (", ".join(group_types[:-1]), group_types[-1])))
+    return "all" if all(applies.values()) else f"{names} groups"
 
 
 def _endpoints() -> Iterator[tuple[str, ...]]:
@@ -175,10 +178,10 @@ def _endpoints() -> Iterator[tuple[str, ...]]:
 
 
 def _errors() -> Iterator[tuple[str, ...]]:
-    for each in sorted(ErrorCode, key=lambda each: each.value):
-        yield each.name.upper(), str(each.value), "yes" if each.retriable else ""
+    for error in sorted(ErrorCode, key=lambda error: error.value):
+        yield error.name.upper(), str(error.value), "yes" if error.retriable else ""
 
 
 def _first(text: str | None) -> str:
-    """The first paragraph, on one line."""
+    """Return the first paragraph on one line."""
     return " ".join((text or "").strip().split("\n\n")[0].split())

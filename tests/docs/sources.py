@@ -1,4 +1,4 @@
-"""The texts of the project: its documents, its Python files, its conversations."""
+"""The texts of the project: documents, Python files and conversations."""
 
 from pathlib import Path
 
@@ -10,17 +10,15 @@ _NOT_OURS = {".venv", "node_modules", "target", "build", "typings", "dist"}
 
 
 def documents() -> list[Path]:
-    """Every page in Markdown, but for the list of changes, which tells of what is gone, too."""
+    """Return all Markdown pages but the changelog, which also describes what was removed."""
     return [path for path in _files("*.md") if path.name != "CHANGELOG.md"]
 
 
 def python_files() -> list[Path]:
-    """Every Python file, tests and examples included."""
     return _files("*.py")
 
 
 def conversations() -> list[Path]:
-    """Every recorded or written conversation."""
     return sorted(CONVERSATIONS.rglob("*.talk"))
 
 

@@ -1,4 +1,4 @@
-"""Makes what documents show of conversations, rules and states: `python -m tests.docs.tables`."""
+"""Generates the parts of documents that show conversations, rules and states: `python -m tests.docs.tables`."""
 
 import ast
 import re
@@ -24,9 +24,12 @@ LIVES = ROOT / "docs" / "lives.md"
 _MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
 _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
 
-WHY = {
+REASONS_OF_TRANSITIONS = {
     (State.EMPTY, State.PREPARING_REBALANCE): "the first member is added",
-    (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE): "everybody has joined, or the rebalance timeout is over",
+    (
+        State.PREPARING_REBALANCE,
+        State.COMPLETING_REBALANCE,
+    ): "all members have joined, or the rebalance timeout has expired",
     (State.PREPARING_REBALANCE, State.EMPTY): "no member is left",
     (State.COMPLETING_REBALANCE, State.STABLE): "the leader's assignment is written",
     (State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE): "a member joined, changed, left, expired or did not sync",
@@ -35,12 +38,11 @@ WHY = {
     (State.PREPARING_REBALANCE, State.DEAD): "the coordinator moves",
     (State.COMPLETING_REBALANCE, State.DEAD): "the coordinator moves",
     (State.STABLE, State.DEAD): "the coordinator moves",
-}
-"""What leads from one state to another. The pairs are those of `ALLOWED_FROM`."""
+}  # reasons for the transitions in ALLOWED_FROM
 
 
 def made_pages() -> dict[Path, str]:
-    """Each page that is made, whole or behind its mark, as it should be."""
+    """Return the expected text of each generated page by path."""
     kept, _, _ = ANALYSIS.read_text().partition(_MARK)
     lives = _DIAGRAM.sub(_states(), LIVES.read_text(), count=1)
     acls, _, _ = ACLS.read_text().partition(_MARK)
@@ -57,21 +59,25 @@ def made_pages() -> dict[Path, str]:
 
 
 def _states() -> str:
-    """The states of a classic group as a diagram, one line a move."""
-    moves = [(before, after) for after, allowed in ALLOWED_FROM.items() for before in State if before in allowed]
+    """Return the states of a classic group as a diagram."""
+    moves = [(previous, after) for after, allowed in ALLOWED_FROM.items() for previous in State if previous in allowed]
     lines = ["[*] --> Empty"]
-    lines += [f"{before.value} --> {after.value} : {WHY[before, after]}" for before, after in moves if before != after]
+    lines += [
+        f"{previous.value} --> {after.value} : {REASONS_OF_TRANSITIONS[previous, after]}"
+        for previous, after in moves
+        if previous != after
+    ]
     return "".join(f"    {line}\n" for line in lines)
 
 
 def _index() -> str:
-    """The conversations of each section."""
-    told: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Return the page with the conversations of each section."""
+    names: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in conversations():
         name = str(path.relative_to(CONVERSATIONS).with_suffix(""))
         for cited in citations(read_conversation(path).source):
-            if name not in told[cited[:2]]:
-                told[cited[:2]].append(name)
+            if name not in names[cited[:2]]:
+                names[cited[:2]].append(name)
     lines = [
         "# Conversations by rule",
         "",
@@ -83,10 +89,10 @@ def _index() -> str:
         "| section | conversations |",
         "|---|---|",
     ]
-    called = titles()
+    section_titles = titles()
     lines += [
-        f"| {document} §{section} {called[document, section]} | {', '.join(told[document, section])} |"
-        for document, section in sorted(told, key=_in_order)
+        f"| {document} §{section} {section_titles[document, section]} | {', '.join(names[document, section])} |"
+        for document, section in sorted(names, key=_in_order)
     ]
     return "\n".join(lines) + "\n"
 
@@ -96,7 +102,7 @@ def _in_order(section: tuple[str, str]) -> tuple[str, list[int]]:
 
 
 def _rules() -> str:
-    """Each rule of the analysis: what it is about, how sure it is and why, and the numbers that its file names."""
+    """Return the table of the rules of the analysis."""
     head = "| rule | reports | what excludes other explanations | confidence | numbers |"
     lines = ["", head, "|---|---|---|---|---|"]
     for path in sorted((ROOT / "pipeline" / "rules").glob("r[0-9]*.py")):
@@ -116,15 +122,13 @@ def _rules() -> str:
 
 
 def _needs() -> str:
-    """Which right each API asks for."""
-    lines = ["", "| API | asked for | needs | otherwise | where |", "|---|---|---|---|---|"]
+    """Return the table of the permissions that each API requires."""
+    lines = ["", "| API | requested for | requires | otherwise | field |", "|---|---|---|---|---|"]
     for name in sorted({need.api for need in NEEDS} | FOR_EVERYBODY, key=lambda name: API_BY_NAME[name].key):
-        shown = f"{_camel(name)} ({API_BY_NAME[name].key})"
+        api = f"{_camel(name)} ({API_BY_NAME[name].key})"
         rows = [need for need in NEEDS if need.api == name]
-        lines += [
-            f"| {shown} | {need.condition} | {_rights(need)} | {_refusal(need)} | {need.answer} |" for need in rows
-        ]
-        lines += [] if rows else [f"| {shown} | | nothing | | |"]
+        lines += [f"| {api} | {need.condition} | {_rights(need)} | {_refusal(need)} | {need.answer} |" for need in rows]
+        lines += [] if rows else [f"| {api} | | nothing | | |"]
     return "\n".join(lines) + "\n"
 
 
@@ -149,7 +153,6 @@ def _camel(name: str) -> str:
 
 
 def main() -> None:
-    """Writes the pages."""
     for path, text in made_pages().items():
         path.write_text(text)
 

@@ -1,4 +1,4 @@
-"""Commands, rules and events in README and docs are what kohort takes and writes. Python blocks: `tests/clients`."""
+"""Commands, rules and events in README and docs are valid. `tests/clients` runs the Python blocks."""
 
 import json
 import shlex
@@ -17,7 +17,7 @@ COMMANDS = [
     (str(block), line)
     for language in ("console", "")
     for block in blocks(language)
-    for line in (each.removeprefix("$ ") for each in block.text.splitlines())
+    for line in (command.removeprefix("$ ") for command in block.text.splitlines())
     if line.startswith("kohort ") and not any(sign in line.split("#")[0] for sign in ("[", "…", "HOST:PORT"))
 ]
 
@@ -26,17 +26,16 @@ def test_there_are_commands() -> None:
     assert len(COMMANDS) > 20
 
 
-@pytest.mark.parametrize(("where", "line"), COMMANDS, ids=str)
-def test_command_blocks_are_valid(where: str, line: str) -> None:
-    """Every option and argument is known; nothing is run."""
+@pytest.mark.parametrize(("block", "line"), COMMANDS, ids=str)
+def test_command_blocks_are_valid(block: str, line: str) -> None:
     command: click.Command = main
     words = shlex.split(line, comments=True)[1:]
     context: click.Context | None = None
     while isinstance(command, click.Group):
         context = command.make_context(command.name, words, parent=context)
-        name, found, words = command.resolve_command(context, [*context._protected_args, *context.args])
-        assert found is not None, f"{where}: there is no {name}"
-        command = found
+        name, subcommand, words = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert subcommand is not None, f"{block}: unknown command {name}"
+        command = subcommand
     try:
         command.make_context(command.name, words, parent=context)
     except click.BadParameter as problem:
@@ -59,17 +58,16 @@ def test_events_are_events(block: Block) -> None:
     assert row["kind"] in KINDS
 
 
-TOLD = {
+TESTED = {
     "java": ROOT / "clients/java/src/test/java/orders/BillingTest.java",
     "js": ROOT / "clients/node/tests/billing.test.js",
-}
-"""Tests that `make clients` runs, of which the pages show parts."""
+}  # tests that `make clients` runs; pages contain parts of them
 
 
 @pytest.mark.parametrize("block", [*blocks("java"), *blocks("js")], ids=str)
 def test_foreign_code_blocks_are_tested(block: Block) -> None:
     if "Kohort.start(" in block.text:  # used by the client's own tests, piece by piece
         return
-    source = [line.strip() for line in TOLD[block.language].read_text().splitlines()]
-    shown = [line.strip() for line in block.text.strip().splitlines()]
-    assert any(source[start : start + len(shown)] == shown for start in range(len(source)))
+    source = [line.strip() for line in TESTED[block.language].read_text().splitlines()]
+    lines = [line.strip() for line in block.text.strip().splitlines()]
+    assert any(source[start : start + len(lines)] == lines for start in range(len(source)))

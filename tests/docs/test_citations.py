@@ -1,4 +1,4 @@
-"""Rules are cited from docs/behaviour, and whatever is cited is there."""
+"""Citations of docs/behaviour name sections and rules that exist."""
 
 import re
 
@@ -8,13 +8,13 @@ from tests.docs.tables import made_pages
 
 
 def test_citations_name_existing_rules() -> None:
-    there = sections()
+    bodies = sections()
     unknown = []
     for path in [*documents(), *python_files(), *conversations()]:
         if path.parent.name == "docs" and path.parent.parent.name == "tests":
             continue
         for cited in citations(path.read_text(), path.stem if path.parent == BEHAVIOUR else ""):
-            body = there.get((cited.document, cited.section))
+            body = bodies.get((cited.document, cited.section))
             if body is None or (cited.rule is not None and not has_rule(body, cited.rule)):
                 unknown.append(f"{path.relative_to(ROOT)}: {' §'.join(cited[:2])} {cited.rule or ''}")
     assert unknown == []
@@ -35,16 +35,16 @@ def test_sections_name_existing_code() -> None:
 
 def test_generated_pages_are_current() -> None:
     stale = [path.name for path, text in made_pages().items() if path.read_text() != text]
-    assert stale == [], "make them anew: .venv/bin/python -m tests.docs.tables"
+    assert stale == [], "regenerate them: .venv/bin/python -m tests.docs.tables"
 
 
 def test_documented_events_and_causes_exist() -> None:
     from kohort.broker.cluster.effect_execution import CAUSES
     from kohort.coordinator.events.group_event import KINDS
 
-    there = sections()
-    kinds = {name for row in _first_cells(there["offsets-topic", "9.2"]) for name in row}
-    causes = {name for row in _first_cells(there["offsets-topic", "9.3"]) for name in row}
+    bodies = sections()
+    kinds = {name for row in _first_cells(bodies["offsets-topic", "9.2"]) for name in row}
+    causes = {name for row in _first_cells(bodies["offsets-topic", "9.3"]) for name in row}
     assert kinds == KINDS
     assert causes == CAUSES.keys()
 

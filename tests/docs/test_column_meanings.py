@@ -1,4 +1,4 @@
-"""docs/tables.md says of each column what it holds, and of none that isn't there."""
+"""Every column of the tables has a description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of ARCHITECTURE.md that are the project's own: few, and in use."""
+"""The glossary of ARCHITECTURE.md is short, and its words are in use."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every link of README and docs leads somewhere: to a file that is there, and in it to a heading."""
+"""Links of README and docs have existing files and headings as targets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ANCHOR = re.compile(r'<a (?:id|name)="([^"]+)"')
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """What stands behind # in links to a page's headings."""
+    """Return the anchors of a page's headings."""
     text = _FENCED.sub("", page.read_text())
     headings = [re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading).strip().lower() for heading in _HEADING.findall(text)]
-    return frozenset([re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in headings] + _ANCHOR.findall(text))
+    return frozenset([re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in headings] + _ANCHOR.findall(text))
 
 
 def links() -> Iterator[tuple[Path, str]]:

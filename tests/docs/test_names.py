@@ -1,4 +1,4 @@
-"""Documents, docstrings and comments name in backticks what there is."""
+"""Names in backticks in documents, docstrings and comments exist."""
 
 from tests.docs.names import unknown_names
 

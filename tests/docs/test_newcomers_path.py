@@ -1,4 +1,4 @@
-"""The path that ARCHITECTURE.md shows a newcomer is there: each function, and the way from one to the next."""
+"""The path through the code in ARCHITECTURE.md exists: each function, and its import of the next."""
 
 import ast
 import re
@@ -10,7 +10,6 @@ MOST_FILES = 5
 
 
 def _path() -> list[tuple[str, str]]:
-    """Files and functions, in order."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     section = text.partition("**A newcomer's path**")[2].partition("\n## ")[0]
     return re.findall(r"^\d\. `([\w/]+\.py)`, `(\w+)`", section, re.MULTILINE)
@@ -35,7 +34,7 @@ def test_path_files_import_the_next() -> None:
             module
             for node in ast.walk(ast.parse((ROOT / file).read_text()))
             if isinstance(node, ast.ImportFrom)
-            for module in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+            for module in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
         }
         assert f"kohort.{folder}.{name}" in imported, f"{file} does not import {following}"
 

@@ -1,4 +1,4 @@
-"""The table of record types in docs/behaviour says which ones kohort writes."""
+"""The table of record types in docs/behaviour lists the types that kohort writes."""
 
 import re
 

@@ -20,7 +20,7 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## Scheduling")[2].part
 
 
 @pytest.mark.parametrize(
-    ("what", "number"),
+    ("text", "number"),
     [
         ("serve one connection at a time", f"{TURN_US // 1000} ms"),
         ("serve the queue between two polls", f"{ROUND_US // 1000} ms"),
@@ -36,8 +36,8 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text().partition("## Scheduling")[2].part
         ("reads sockets for", f"{round(READING_S * 1000)} ms"),
     ],
 )
-def test_stated_numbers_match_code(what: str, number: str) -> None:
-    (line,) = [each for each in PAGE.splitlines() if what in each]
+def test_stated_numbers_match_code(text: str, number: str) -> None:
+    (line,) = [row for row in PAGE.splitlines() if text in row]
     assert re.search(rf"(?<![\w.,]){re.escape(number)}(?![\w.])", line)
 
 

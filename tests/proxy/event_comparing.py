@@ -28,7 +28,7 @@ DIFFERS = {
     "classic/mixed-running-classic-group-is-upgraded": BOTH_PROTOCOLS,
     "consumer/max-size-full-group": UNHEARD,
     "consumer/rebalance-target-moves-twice": UNHEARD,
-    "consumer/static-nobody-else-may-take-the-name": "UNKNOWN_MEMBER_ID is meant for another instance id",
+    "consumer/static-instance-id-is-taken": "UNKNOWN_MEMBER_ID is meant for another instance id",
     "consumer/static-steps-out-and-stays-away": UNHEARD,
     "consumer/subscription-changes": "a name that is given twice is no other subscription",
 }

@@ -1,4 +1,4 @@
-"""What the examples share: consumers that are quick to notice, as tests want them."""
+"""Fixtures of the examples: consumers with short heartbeat intervals."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TOPIC = "orders"
 
 @pytest.fixture
 async def consumer(kafka: Any) -> AsyncIterator[Callable[..., Any]]:
-    """Makes consumers of group `billing`; `await consumer("ada")` returns one that has joined."""
-    made: list[AIOKafkaConsumer] = []
+    """Function that starts a consumer of group `billing`; `await consumer("ada")` returns one that has joined."""
+    consumers: list[AIOKafkaConsumer] = []
     kafka.topics.create(TOPIC, partitions=6)
 
     async def make(name: str, **settings: Any) -> AIOKafkaConsumer:
@@ -31,20 +31,20 @@ async def consumer(kafka: Any) -> AsyncIterator[Callable[..., Any]]:
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
         } | settings
-        made.append(AIOKafkaConsumer(TOPIC, bootstrap_servers=kafka.bootstrap, **settings))
-        await made[-1].start()
-        return made[-1]
+        consumers.append(AIOKafkaConsumer(TOPIC, bootstrap_servers=kafka.bootstrap, **settings))
+        await consumers[-1].start()
+        return consumers[-1]
 
     yield make
     kafka.faults.clear()
-    await asyncio.gather(*map(stop, made))
+    await asyncio.gather(*map(stop, consumers))
 
 
 async def stop(consumer: AIOKafkaConsumer) -> None:
-    """Stop a consumer, whatever its fetches wait for.
+    """Stop a consumer that may be waiting for fetches.
 
-    aiokafka's own `stop` ends in CancelledError, before it closes its connections, when a fetch from a stopped node
-    is about to be tried again.
+    aiokafka's own `stop` ends in CancelledError, before it closes its connections, if a fetch from a stopped node
+    is about to be retried.
     """
     try:
         await consumer.stop()
@@ -53,11 +53,10 @@ async def stop(consumer: AIOKafkaConsumer) -> None:
 
 
 def clients(group: Any) -> set[str]:
-    """The client ids of a group's members."""
+    """Return the client ids of a group's members."""
     return {member.client_id for member in group.members}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Real clients on real sockets."""
     item.add_marker(pytest.mark.clients)
     item.add_marker(pytest.mark.timeout(180))

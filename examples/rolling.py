@@ -1,4 +1,4 @@
-"""Consumers that run in threads and are started again one by one, while records keep coming."""
+"""Consumers in threads that are restarted one by one, while a producer keeps writing records."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 PATIENCE_S = 60.0
 
+# callback for revoked partitions; the consumer owns them until it returns
 Revoke = Callable[[Consumer, list[TopicPartition]], object]
-"""What is called when partitions are taken away from a consumer; it has them until this returns."""
 
 
 class Fleet:
-    """The consumers of a group by client id, and a producer that writes all the time. Use it as a context."""
+    """The consumers of a group by client id, and a producer that writes all the time. Use it as a context manager."""
 
     def __init__(self, bootstrap: str, group: str, topic: str) -> None:
         self._bootstrap, self._group, self._topic = bootstrap, group, topic
         self._running: dict[str, Worker] = {}
         self.read: set[bytes] = set()
-        """The values of all records that somebody has read."""
+        """Values of all records that the consumers have read."""
         self._producer = threading.Thread(target=self._write, daemon=True)
         self._enough = threading.Event()
         self._written = 0
 
     def start(self, name: str, protocol: str, on_revoke: Revoke = lambda *_: None) -> None:
-        """Starts a consumer of that client id; `protocol` is its `group.protocol`."""
+        """Start a consumer with this client id and `group.protocol`."""
         settings: dict[str, str | int] = {
             "bootstrap.servers": self._bootstrap,
             "group.id": self._group,
@@ -36,23 +36,23 @@ class Fleet:
             "group.protocol": protocol,
             "auto.offset.reset": "earliest",
         }
-        if protocol == "classic":  # a consumer of the new protocol is told these by its coordinator
+        if protocol == "classic":  # with the new protocol the coordinator decides these
             settings |= {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 100}
         self._running[name] = Worker(settings, self._topic, self.read, on_revoke)
 
     def restart(self, name: str, protocol: str) -> None:
-        """Ends a consumer in good order, and starts it again with another protocol."""
+        """Stop a consumer properly, and start it again with another protocol."""
         self._running.pop(name).stop()
         self.start(name, protocol)
 
     def stop_writing(self) -> int:
-        """Ends the producer; returns how many records it has written."""
+        """Stop the producer and return the number of records that it has written."""
         self._enough.set()
         self._producer.join()
         return self._written
 
     def until_read(self, count: int) -> None:
-        """Waits until that many different records have been read."""
+        """Wait until this many different records have been read."""
         end = time.monotonic() + PATIENCE_S
         while len(self.read) < count:
             assert time.monotonic() < end, f"{len(self.read)} of {count} records were read"
@@ -71,7 +71,7 @@ class Fleet:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop_writing()
         for worker in self._running.values():
@@ -79,7 +79,7 @@ class Fleet:
 
 
 class Worker:
-    """One consumer in its thread."""
+    """Consumer in a thread."""
 
     def __init__(self, settings: dict[str, str | int], topic: str, read: set[bytes], on_revoke: Revoke) -> None:
         self._consumer = Consumer(settings)
@@ -102,6 +102,6 @@ class Worker:
         self._consumer.close()
 
     def stop(self) -> None:
-        """Leaves the group, and commits what was read."""
+        """Leave the group, and commit the read records."""
         self._enough.set()
         self._thread.join()

@@ -1,7 +1,8 @@
 """A slow consumer stalls the group.
 
-A rebalance waits for every member. One that is inside a long batch does not rejoin, and nobody consumes meanwhile.
-Here ada's JoinGroup is held, as if its poll loop were busy; the clock is paused, so that the test decides how long.
+A rebalance waits for every member. A member that is processing a long batch does not rejoin, and no member consumes
+meanwhile. Here ada's JoinGroup is held, as if its poll loop were busy; the clock is paused, so that the test decides
+how long.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from examples.conftest import clients
 
 
-async def test_everybody_waits_for_the_slow_one(kafka: Any, consumer: Any) -> None:
+async def test_group_waits_for_slow_member(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)

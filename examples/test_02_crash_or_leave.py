@@ -1,7 +1,7 @@
 """A crash is not a leave.
 
-Who closes properly says goodbye, and its partitions move at once. Who crashes is missed only after its session timeout:
-45 seconds by default, which play in milliseconds here.
+When a consumer closes, its partitions move at once. When it crashes, they move only after its session timeout:
+45 seconds by default, which pass in milliseconds here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from examples.conftest import clients
 
 
-async def test_who_leaves_is_gone_at_once(kafka: Any, consumer: Any) -> None:
+async def test_leave_is_immediate(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     _, bob = await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)
@@ -22,7 +22,7 @@ async def test_who_leaves_is_gone_at_once(kafka: Any, consumer: Any) -> None:
     assert group.history[-1].cause == "leave explicit"
 
 
-async def test_who_crashes_is_missed_after_its_session_timeout(kafka: Any, consumer: Any) -> None:
+async def test_crash_takes_a_session_timeout(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)

@@ -1,7 +1,7 @@
 """A static member restarts, and nothing moves.
 
-With `group.instance.id` a consumer that comes back within its session gets its partitions back without a rebalance. One
-without it causes two.
+With `group.instance.id` a consumer that returns within its session timeout receives its partitions without a rebalance.
+Without it a restart causes two rebalances.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 
-async def test_a_static_member_comes_back_to_what_it_had(kafka: Any, consumer: Any) -> None:
+async def test_static_member_keeps_partitions(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     ada, _ = await asyncio.gather(
         consumer("ada", group_instance_id="desk-1"), consumer("bob", group_instance_id="desk-2")
@@ -25,7 +25,7 @@ async def test_a_static_member_comes_back_to_what_it_had(kafka: Any, consumer: A
     assert group.member("desk-1").partitions == had
 
 
-async def test_a_dynamic_member_causes_two_rebalances(kafka: Any, consumer: Any) -> None:
+async def test_dynamic_member_causes_two_rebalances(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     ada, _ = await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)

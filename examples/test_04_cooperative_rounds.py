@@ -1,7 +1,7 @@
-"""Cooperative rebalancing: two rounds, and who keeps a partition never stops reading it.
+"""Cooperative rebalancing: two rounds, and members keep reading the partitions that they keep.
 
-The first round says who gives up what; only when that is done does a second one hand it on. librdkafka's consumer runs
-in this process too.
+In the first round members revoke the partitions that move; then a second round assigns them to their new owners.
+librdkafka's consumer runs in this process, too.
 """
 
 from __future__ import annotations
@@ -27,30 +27,34 @@ def member(kafka: Any, name: str, revoked: list[int]) -> Consumer:
     return consumer
 
 
-def test_two_rounds_and_nothing_is_taken_that_stays(kafka: Any) -> None:
+def test_two_rounds_revoke_only_moved_partitions(kafka: Any) -> None:
     kafka.topics.create("orders", partitions=6)
     group = kafka.group("billing")
     revoked: dict[str, list[int]] = {"ada": [], "bob": []}
 
-    def until_shared(**consumers: Consumer) -> None:
-        # What the broker handed out is a member's own only once its next poll has taken it: one that joins again before
-        # that owns nothing yet, and has nothing to give up.
+    def poll_until_balanced(**consumers: Consumer) -> None:
+        # A member owns assigned partitions only after its next poll: if it rejoins before that, it owns nothing and has
+        # nothing to revoke.
         for _ in range(2_000):
-            for each in consumers.values():
-                each.poll(0.02)
-            assigned = {each.client_id: sorted(each.partitions.get("orders", ())) for each in group.members}
-            held = {name: sorted(part.partition for part in each.assignment()) for name, each in consumers.items()}
+            for consumer in consumers.values():
+                consumer.poll(0.02)
+            assigned = {consumer.client_id: sorted(consumer.partitions.get("orders", ())) for consumer in group.members}
+            held = {
+                name: sorted(part.partition for part in consumer.assignment()) for name, consumer in consumers.items()
+            }
             shared = all(len(partitions) == 6 // len(consumers) for partitions in held.values())
             if group.state == "Stable" and held == assigned and shared:
                 return
         raise AssertionError(group.timeline())
 
     with closing(member(kafka, "ada", revoked["ada"])) as ada:
-        until_shared(ada=ada)
+        poll_until_balanced(ada=ada)
         generation = group.generation
         with closing(member(kafka, "bob", revoked["bob"])) as bob:
-            until_shared(ada=ada, bob=bob)
+            poll_until_balanced(ada=ada, bob=bob)
             kept = set(group.member("ada").partitions["orders"])
-            assert group.generation >= generation + 2, "one round to give up, one to hand on"
+            assert group.generation >= generation + 2, "one round to revoke, one to assign"
             assert len(kept) == 3
-            assert sorted(revoked["ada"]) == sorted(set(range(6)) - kept), "what ada keeps was never taken from it"
+            assert sorted(revoked["ada"]) == sorted(set(range(6)) - kept), (
+                "ada's remaining partitions were never revoked"
+            )

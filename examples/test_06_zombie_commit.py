@@ -1,7 +1,7 @@
 """A zombie's commit is fenced.
 
-bob hangs, is thrown out, and its partitions go to ada. When bob wakes up it commits what it had done: in a generation
-that is over. The broker refuses, so that ada's progress is not set back.
+bob hangs, is removed, and its partitions go to ada. When bob continues, it commits its progress with the previous
+generation. The broker rejects the commit, so that ada's progress is not overwritten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError
 
 
-async def test_who_was_thrown_out_cannot_commit(kafka: Any, consumer: Any) -> None:
+async def test_removed_member_cannot_commit(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     _, bob = await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)

@@ -1,7 +1,7 @@
 """The coordinator moves in the middle of a rebalance.
 
-The old node forgets the group, joins that wait are sent away, and the new node loads what was written. Clients find it
-by themselves.
+The old node forgets the group and rejects waiting joins, and the new node loads the group's records. Clients find the
+new coordinator by themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from examples.conftest import clients
 
 
 @pytest.mark.kafka(nodes=3)
-async def test_joins_that_wait_find_the_new_coordinator(kafka: Any, consumer: Any) -> None:
+async def test_waiting_joins_find_new_coordinator(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     await asyncio.gather(consumer("ada"), consumer("bob"))
     await group.wait_stable(members=2)

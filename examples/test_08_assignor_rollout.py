@@ -1,7 +1,8 @@
 """A rolling change of the assignor.
 
-Members may list several assignors; the group uses one that all of them list. So a change takes two deployments: first
-both, then the new one alone. A member that lists only the new one while others list only the old one is refused.
+Members may list several assignors; the group uses one that every member lists. A change therefore takes two
+deployments: first both assignors, then only the new one. A member that lists only the new one while others list only
+the old one is rejected.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from aiokafka.errors import InconsistentGroupProtocolError
 OLD, NEW = RangePartitionAssignor, RoundRobinPartitionAssignor
 
 
-async def test_two_deployments_change_it(kafka: Any, consumer: Any) -> None:
+async def test_two_deployments_change_assignor(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     ada = await consumer("ada", partition_assignment_strategy=[OLD])
     await group.wait_stable(members=1)
@@ -31,7 +32,7 @@ async def test_two_deployments_change_it(kafka: Any, consumer: Any) -> None:
     assert group.protocol == "roundrobin"
 
 
-async def test_one_alone_is_refused(kafka: Any, consumer: Any) -> None:
+async def test_one_deployment_is_rejected(kafka: Any, consumer: Any) -> None:
     await consumer("ada", partition_assignment_strategy=[OLD])
     with pytest.raises(InconsistentGroupProtocolError):
         await consumer("bob", partition_assignment_strategy=[NEW])

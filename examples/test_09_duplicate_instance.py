@@ -1,7 +1,7 @@
 """Two processes with the same `group.instance.id`.
 
-The newcomer takes the place of the other one, which is fenced. Some clients give up then. aiokafka asks for the place
-again, and so they take turns for ever: no rebalance is seen, and no partition is read in peace.
+The second process replaces the first one, which is fenced. Some clients stop then. aiokafka joins again, so that the
+two processes replace each other forever, without a rebalance, and neither process reads its partitions for long.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 
-async def test_they_take_turns_and_no_rebalance_shows_it(kafka: Any, consumer: Any) -> None:
+async def test_processes_replace_each_other(kafka: Any, consumer: Any) -> None:
     group = kafka.group("billing")
     await consumer("ada", group_instance_id="desk-1")
     await group.wait_stable(members=1)

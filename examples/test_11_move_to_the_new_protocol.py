@@ -1,7 +1,7 @@
 """A group moves to the consumer protocol and back, member by member, under load.
 
-Each consumer is started again with the other `group.protocol`, as a rolling deployment does. The first one that comes
-back converts the group, the last one that goes converts it back. Meanwhile records keep coming, each is read, and no
+Each consumer is restarted with the other `group.protocol`, as in a rolling deployment. The first one that returns
+converts the group, the last one that leaves converts it back. Meanwhile records keep arriving, each is read, and no
 partition ever has two owners. librdkafka's consumers run in threads.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from examples.rolling import Fleet
 
 
-def test_there_and_back_member_by_member(kafka: Any) -> None:
+def test_rolling_migration_in_both_directions(kafka: Any) -> None:
     kafka.topics.create("orders", partitions=6)
     group = kafka.group("billing")
     with Fleet(kafka.bootstrap, "billing", "orders") as fleet:
@@ -33,5 +33,5 @@ def test_there_and_back_member_by_member(kafka: Any) -> None:
 
 
 def speaks(group: Any, name: str) -> str | None:
-    """The protocol of a member; None: it is not in the group."""
+    """Return the protocol of a member, or None if it is not in the group."""
     return next((member.speaks for member in group.members if member.client_id == name), None)

@@ -1,8 +1,8 @@
-"""A poison record is delivered to its limit, and the others go on.
+"""A poison record is delivered up to the limit, and processing continues.
 
-A worker that cannot handle a record releases it, and the share group (KIP-932) delivers it again: to anybody, up to
-`share.delivery.count.limit` times. Then it is archived, and nobody is given it any more. What you do about that is up
-to you: Kafka has no dead letter topic for it.
+A worker that cannot process a record releases it, and the share group (KIP-932) delivers it again, to any member, up to
+`share.delivery.count.limit` times. Then it is archived and not delivered any more. Handle such records yourself: Kafka
+has no dead letter topic for share groups.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from confluent_kafka import AcknowledgeType
 from examples.workers import say, take, workers
 
 
-def test_the_bad_record_stops_nobody(kafka: Any) -> None:
+def test_poison_record_is_archived(kafka: Any) -> None:
     kafka.topics.create("orders")
     queue = kafka.share_group("queue")
     queue.configure({"share.auto.offset.reset": "earliest", "share.delivery.count.limit": 3})

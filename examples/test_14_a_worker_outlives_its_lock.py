@@ -1,7 +1,7 @@
-"""A worker outlives its lock: another one gets the record, and the late answer is refused.
+"""A worker exceeds its lock: another worker receives the record, and the late acknowledgement is rejected.
 
 A member of a share group (KIP-932) holds a record for `share.record.lock.duration.ms`, 30 seconds. A worker that takes
-longer is not told so. Its record goes to somebody else, and so is worked on twice.
+longer is not notified. Its record is delivered to another worker, and so is processed twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from confluent_kafka import AcknowledgeType
 from examples.workers import say, take, workers
 
 
-def test_the_work_is_done_twice(kafka: Any) -> None:
+def test_record_is_processed_twice(kafka: Any) -> None:
     kafka.topics.create("orders")
     queue = kafka.share_group("queue")
     queue.configure({"share.auto.offset.reset": "earliest"})
@@ -24,7 +24,7 @@ def test_the_work_is_done_twice(kafka: Any) -> None:
         assert (wait.for_whom, wait.what) == (("ada",), "to acknowledge orders-0 0, delivered once")
         assert 25_000 < wait.ends_in_ms <= 30_000
 
-        kafka.clock.advance(seconds=30)  # she works on
+        kafka.clock.advance(seconds=30)  # ada keeps working
         his = take(bob)
         assert (his.value(), his.delivery_count()) == (hers.value(), 2)
         (held,) = queue.held("orders")

@@ -1,7 +1,7 @@
-"""A commit finds its coordinator loading, twice, before a cluster that need not be kohort's.
+"""A commit receives COORDINATOR_LOAD_IN_PROGRESS twice, through a proxy before any cluster.
 
-`kafka_proxy` stands in front of any Kafka and spoils what passes: name yours with `pytest --kafka-proxy broker-1:9092`.
-Without, it stands here before a kohort. The cluster never hears the commits that are refused.
+`kafka_proxy` runs in front of any Kafka cluster and injects faults: select yours with `pytest --kafka-proxy
+broker-1:9092`. By default the test starts a kohort cluster. The cluster does not receive the rejected commits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TOPIC, GROUP = "kohort-example-15", "kohort-example-15"
 
 
 @pytest.fixture
-def before(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The proxy before a cluster that somebody has named, or before a kohort."""
+def proxied_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Proxy in front of the selected cluster, or of a kohort cluster."""
     if request.config.getoption("kafka_proxy"):
         yield request.getfixturevalue("kafka_proxy")
         return
@@ -28,12 +28,14 @@ def before(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield proxy
 
 
-async def test_a_refused_commit_is_made_again(before: Any) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=before.bootstrap)
+async def test_rejected_commit_is_retried(proxied_cluster: Any) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=proxied_cluster.bootstrap)
     await admin.start()
     await admin.create_topics([NewTopic(TOPIC, 1, 1)])
-    rule = before.faults.on("OffsetCommit", group=GROUP).error("COORDINATOR_LOAD_IN_PROGRESS", times=2)
-    consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=before.bootstrap, group_id=GROUP, enable_auto_commit=False)
+    rule = proxied_cluster.faults.on("OffsetCommit", group=GROUP).error("COORDINATOR_LOAD_IN_PROGRESS", times=2)
+    consumer = AIOKafkaConsumer(
+        TOPIC, bootstrap_servers=proxied_cluster.bootstrap, group_id=GROUP, enable_auto_commit=False
+    )
     await consumer.start()
     try:
         await consumer.commit({TopicPartition(TOPIC, 0): 7})

@@ -1,7 +1,8 @@
-"""A stream starts before its topic, and nobody has tasks; then a process is killed, and the other one has them all.
+"""A streams application starts before its topic, and no member has tasks; then a process dies, the other takes over.
 
-The coordinator of a streams group (KIP-1071) knows what the application reads and keeps. While a source topic is
-missing the group is NotReady, and makes no internal topic. A process that is killed is missed when its session is over.
+The coordinator of a streams group (KIP-1071) knows the topics that the application reads and stores. While a source
+topic is missing the group is NotReady, and creates no internal topic. A killed process is removed when its session
+expires.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from examples.threads import counting, threads
 CHANGELOG = "wordcount-counts-changelog"
 
 
-def test_tasks_are_handed_out_when_the_topic_is_there_and_move_when_a_process_dies(kafka: Any) -> None:
+def test_tasks_need_topic_and_survive_crash(kafka: Any) -> None:
     group = kafka.streams_group("wordcount")
     with threads(kafka, "wordcount", counting("words", CHANGELOG), "ada", "bob") as (ada, bob):
         assert (ada.beats(), bob.beats()) == ([], [])
@@ -25,7 +26,7 @@ def test_tasks_are_handed_out_when_the_topic_is_there_and_move_when_a_process_di
         while not group.is_settled or not group.owners:
             ada.beats()
             bob.beats()
-        assert kafka.topics.end(CHANGELOG, 1) == 0, "the broker has made it, as wide as the topic"
+        assert kafka.topics.end(CHANGELOG, 1) == 0, "the broker has created it, with the topic's number of partitions"
         assert group.owners.keys() == {"0_0", "0_1"}
         assert len(set(group.owners.values())) == 2, "one each"
 

@@ -1,6 +1,6 @@
-"""Threads of an application of Kafka Streams, as their group knows them (KIP-1071): a heartbeat at a time.
+"""Threads of a Kafka Streams application, as their group knows them (KIP-1071): one heartbeat at a time.
 
-No client in Python is a member of streams groups yet. A test of a real application starts that one instead.
+No Python client supports streams groups yet. A test of a real application starts the application instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERSION, REBALANCE_MS = 0, 60_000
 
 
 def counting(topic: str, store: str) -> Topology:
-    """Reads a topic, and counts in a store whose changelog has this name."""
+    """Build a topology that reads a topic and counts in a store with this changelog."""
     changelog = TopicInfo(name=store, partitions=0, replication_factor=-1, topic_configs=())
     subtopology = Subtopology(subtopology_id="0", source_topics=(topic,), state_changelog_topics=(changelog,))
     return Topology(epoch=0, subtopologies=(subtopology,))
@@ -26,16 +26,16 @@ def counting(topic: str, store: str) -> Topology:
 
 @contextmanager
 def threads(kafka: Any, group: str, topology: Topology, *names: str) -> Iterator[list[Thread]]:
-    """Threads with these client ids, each in a process of its own. None has said anything yet."""
+    """Yield threads with these client ids, each in its own process. They have not sent a heartbeat yet."""
     with ExitStack() as stack:
-        made = [Thread(kafka.bootstrap, group, topology, name) for name in names]
-        for each in made:
-            stack.callback(each.dies)
-        yield made
+        members = [Thread(kafka.bootstrap, group, topology, name) for name in names]
+        for thread in members:
+            stack.callback(thread.dies)
+        yield members
 
 
 class Thread:
-    """A member. It lets go of what it is not to have any more as soon as it is told."""
+    """Member that revokes tasks as soon as its target does not contain them."""
 
     def __init__(self, bootstrap: str, group: str, topology: Topology, name: str) -> None:
         host, _, port = bootstrap.split(",")[0].rpartition(":")
@@ -44,26 +44,26 @@ class Thread:
         self._socket = socket.create_connection((host, int(port)), timeout=60)
 
     def beats(self) -> list[str]:
-        """One heartbeat, or two if there was something to let go. Returns its active tasks by name."""
-        before = set(self._names())
-        self._hear(self._ask())
-        if before - set(self._names()):
-            self._hear(self._ask())
+        """Send a heartbeat, or two if tasks were revoked, and return the names of its active tasks."""
+        previous = set(self._names())
+        self._apply(self._send())
+        if previous - set(self._names()):
+            self._apply(self._send())
         return self._names()
 
     def dies(self) -> None:
-        """Without a word, as with kill -9."""
+        """Close the connection without leaving, as with kill -9."""
         self._socket.close()
 
     def _names(self) -> list[str]:
-        return [f"{each.subtopology_id}_{part}" for each in self.tasks for part in each.partitions]
+        return [f"{task.subtopology_id}_{part}" for task in self.tasks for part in task.partitions]
 
-    def _ask(self) -> Any:
-        joins = not self._epoch
+    def _send(self) -> Any:
+        is_joining = not self._epoch
         request = BEAT.request(
             group_id=self._group, member_id=f"{self.name}-id", member_epoch=self._epoch, process_id=self.name,
-            rebalance_timeout_ms=REBALANCE_MS if joins else -1, topology=self._topology if joins else None,
-            active_tasks=() if joins else tuple(each for each in self.tasks if each.partitions), standby_tasks=(),
+            rebalance_timeout_ms=REBALANCE_MS if is_joining else -1, topology=self._topology if is_joining else None,
+            active_tasks=() if is_joining else tuple(task for task in self.tasks if task.partitions), standby_tasks=(),
             warmup_tasks=(),
         )  # fmt: skip
         self._sent += 1
@@ -73,7 +73,7 @@ class Thread:
         _, answer = BEAT.read_answer(VERSION, self._read(size))
         return answer
 
-    def _hear(self, answer: Any) -> None:
+    def _apply(self, answer: Any) -> None:
         assert not answer.error_code, answer.error_message
         self._epoch = answer.member_epoch
         if answer.active_tasks is not None:

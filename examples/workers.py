@@ -1,4 +1,4 @@
-"""Workers of a share group: each takes records, and says what has become of them."""
+"""Workers of a share group: each acquires records and acknowledges them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def workers(kafka: Any, group: str, *names: str) -> Iterator[list[ShareConsumer]]:
-    """Workers with these client ids, which take one record at a time of the topic `orders`."""
+    """Yield workers with these client ids, which acquire one record of the topic `orders` at a time."""
     with ExitStack() as stack:
-        made = [_worker(kafka.bootstrap, group, name) for name in names]
-        for each in made:
-            stack.callback(each.close)
-        yield made
+        consumers = [_worker(kafka.bootstrap, group, name) for name in names]
+        for worker in consumers:
+            stack.callback(worker.close)
+        yield consumers
 
 
 def _worker(bootstrap: str, group: str, name: str) -> ShareConsumer:
@@ -37,7 +37,7 @@ def _worker(bootstrap: str, group: str, name: str) -> ShareConsumer:
 
 
 def take(worker: ShareConsumer) -> Message:
-    """The next record that it is given."""
+    """Return the next record that the worker acquires."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         for record in worker.poll(timeout=0.1):
@@ -46,10 +46,10 @@ def take(worker: ShareConsumer) -> Message:
 
 
 def say(worker: ShareConsumer, record: Message, how: AcknowledgeType) -> str:
-    """Says what has become of a record; returns the error that is answered, or nothing."""
+    """Acknowledge a record and return the name of the error in the response, or an empty string."""
     worker.acknowledge(record, how)
     try:
-        problems = [each for each in worker.commit_sync(PATIENCE_S).values() if each is not None]
+        errors = [error for error in worker.commit_sync(PATIENCE_S).values() if error is not None]
     except KafkaException as failed:
-        problems = [failed]
-    return str(problems[0].args[0].name()) if problems else ""
+        errors = [failed]
+    return str(errors[0].args[0].name()) if errors else ""

@@ -1,6 +1,6 @@
-// HTTP to a control address: what `control.js` asks with.
+// HTTP client of a control address, used by `control.js`.
 
-// The broker did not do what it was asked for; the message says what to do.
+// The broker rejected the request; the message describes what to do.
 export class Refused extends Error {
   constructor(status, message) {
     super(message)
@@ -24,7 +24,7 @@ export class Address {
     return (await this.#send(method, path)).text()
   }
 
-  // Server-sent events. Whoever leaves the loop hangs up.
+  // Server-sent events. Leaving the loop closes the connection.
   async *events(method, path, query) {
     const answer = await this.#send(method, path, query)
     let text = ''
@@ -36,8 +36,8 @@ export class Address {
   }
 
   async #send(method, path, query = {}, body = undefined) {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
-    const search = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : ''
+    const parameters = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+    const search = parameters.length ? `?${new URLSearchParams(parameters.map(([name, value]) => [name, String(value)]))}` : ''
     const headers = { ...(body !== undefined && { 'content-type': 'application/json' }) }
     if (this.token) headers.authorization = `Bearer ${this.token}`
     const answer = await fetch(this.base + path + search, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
@@ -51,6 +51,6 @@ function detail(text) {
   try {
     return JSON.parse(text).detail ?? text
   } catch {
-    return text // no broker's answer, but a proxy's
+    return text // not the broker's response, but a proxy's
   }
 }

@@ -37,7 +37,7 @@ export class Kohort {
     })
     const line = await new Promise((resolve, reject) => {
       child.once('error', () =>
-        reject(new Error(`there is no ${command}; install kohort with its extra control, or name the command with KOHORT_COMMAND`)),
+        reject(new Error(`command ${command} not found; install kohort with its extra control, or name the command with KOHORT_COMMAND`)),
       )
       createInterface({ input: child.stdout }).once('line', resolve)
       ended.then(() => resolve(''))

@@ -1,12 +1,13 @@
 // A slow consumer stalls the group.
 //
-// A rebalance waits for every member. One that is inside a long batch does not rejoin, and nobody consumes meanwhile.
-// Here ada's JoinGroup is held, as if its eachBatch were busy; the clock is paused, so that the test decides how long.
+// A rebalance waits for every member. A member that is processing a long batch does not rejoin, and no member consumes
+// meanwhile. Here ada's JoinGroup is held, as if its eachBatch were busy; the clock is paused, so that the test decides
+// how long.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clients, story } from './story.js'
 
-test('everybody waits for the slow one', async (t) => {
+test('the group waits for the slow member', async (t) => {
   const { lab, group, consumer } = await story(t)
   await Promise.all([consumer('ada'), consumer('bob')])
   await group.wait({ members: 2 })

@@ -1,12 +1,12 @@
 // A crash is not a leave.
 //
-// Who closes properly says goodbye, and its partitions move at once. Who crashes is missed only after its session
-// timeout: 45 seconds here, which play in milliseconds.
+// When a consumer closes, its partitions move at once. When it crashes, they move only after its session timeout:
+// 45 seconds here, which pass in milliseconds.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clients, story } from './story.js'
 
-test('who leaves is gone at once', async (t) => {
+test('a leave is immediate', async (t) => {
   const { group, consumer } = await story(t)
   const [, bob] = await Promise.all([consumer('ada'), consumer('bob')])
   await group.wait({ members: 2 })
@@ -15,7 +15,7 @@ test('who leaves is gone at once', async (t) => {
   assert.equal((await group.history()).at(-1).cause, 'leave explicit')
 })
 
-test('who crashes is missed after its session timeout', async (t) => {
+test('a crash takes a session timeout', async (t) => {
   const { lab, group, consumer } = await story(t)
   await Promise.all([consumer('ada'), consumer('bob')])
   await group.wait({ members: 2 })

@@ -1,12 +1,12 @@
-// Cooperative rebalancing: two rounds, and who keeps a partition never stops reading it.
+// Cooperative rebalancing: two rounds, and members keep reading the partitions that they keep.
 //
-// The first round tells who gives up what; only when that is done does a second one hand it on. kafkajs takes
-// everything from everybody at each rebalance; librdkafka can do better.
+// In the first round members revoke the partitions that move; then a second round assigns them to their new owners.
+// kafkajs revokes all partitions of all members at each rebalance; librdkafka supports cooperative assignors.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { owned, PARTITIONS, story, wantsRdkafka } from './story.js'
 
-test('two rounds, and nothing is taken that stays', wantsRdkafka, async (t) => {
+test('two rounds revoke only partitions that move', wantsRdkafka, async (t) => {
   const { group, topic, rdkafkaConsumer } = await story(t)
   const cooperative = { 'partition.assignment.strategy': 'cooperative-sticky' }
   const ada = await rdkafkaConsumer('ada', cooperative)
@@ -18,5 +18,5 @@ test('two rounds, and nothing is taken that stays', wantsRdkafka, async (t) => {
   const handedOn = owned(await group.member('bob'), topic)
   assert.equal(kept.length, 3)
   assert.equal(new Set([...kept, ...handedOn]).size, PARTITIONS)
-  assert.deepEqual(new Set(ada.revoked), new Set(handedOn), 'what ada keeps was never taken from it')
+  assert.deepEqual(new Set(ada.revoked), new Set(handedOn), "ada's remaining partitions were never revoked")
 })

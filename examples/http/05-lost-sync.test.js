@@ -1,13 +1,13 @@
-// A SyncGroup answer is lost.
+// A SyncGroup response is lost.
 //
-// The coordinator has handed out the partitions, and one member does not know. It asks again; nothing else happens. Try
-// it with a client of your own: some give up, some wait for a whole request timeout.
+// The coordinator has assigned the partitions, but one member did not receive the response. It retries; nothing else
+// happens. Try it with your own client: some fail, some wait for a whole request timeout.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { clients, owned, PARTITIONS, story } from './story.js'
 
-test('a member that did not hear asks again', async (t) => {
+test('a member retries a lost sync', async (t) => {
   const { lab, group, topic, consumer } = await story(t)
   const which = { api: 'SyncGroup', group: group.id, client_id: 'bob' }
   const lost = await lab.fault(which, 'close_after_handling', { times: 1 })

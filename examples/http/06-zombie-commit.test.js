@@ -1,12 +1,12 @@
 // A zombie's commit is fenced.
 //
-// bob hangs with a commit on its way, is thrown out, and its partitions go to ada. When bob wakes up the commit
-// arrives: in a generation that is over. The broker refuses, so that ada's progress is not set back.
+// bob hangs with a commit in flight, is removed, and its partitions go to ada. When bob continues, the commit arrives
+// with the previous generation. The broker rejects it, so that ada's progress is not overwritten.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { owned, story } from './story.js'
 
-test('who was thrown out cannot commit', async (t) => {
+test('a removed member cannot commit', async (t) => {
   const { lab, group, topic, consumer } = await story(t)
   const [, bob] = await Promise.all([consumer('ada'), consumer('bob')])
   await group.wait({ members: 2 })

@@ -1,14 +1,15 @@
 // A rolling change of the assignor.
 //
-// Members may list several assignors; the group uses one that all of them list. So a change takes two deployments:
-// first both, then the new one alone. A member that lists only the new one while others list only the old one is refused.
+// Members may list several assignors; the group uses one that every member lists. A change therefore takes two
+// deployments: first both assignors, then only the new one. A member that lists only the new one while others list only
+// the old one is rejected.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import kafkajs from 'kafkajs'
 import { story } from './story.js'
 
 const { roundRobin } = kafkajs.PartitionAssigners
-// kafkajs brings one assignor. The new one shares out in the same way, under its own name.
+// kafkajs has one assignor. The new one assigns in the same way, under its own name.
 const ours = (cluster) => ({
   ...roundRobin(cluster),
   name: 'ours',
@@ -16,7 +17,7 @@ const ours = (cluster) => ({
 })
 const only = (...partitionAssigners) => ({ partitionAssigners })
 
-test('two deployments change it', async (t) => {
+test('two deployments change the assignor', async (t) => {
   const { group, consumer } = await story(t)
   const ada = await consumer('ada', only(roundRobin))
   assert.equal((await group.wait({ members: 1 })).protocol, 'RoundRobinAssigner')
@@ -29,7 +30,7 @@ test('two deployments change it', async (t) => {
   assert.equal((await group.wait({ members: 2 })).protocol, 'ours')
 })
 
-test('one alone is refused', async (t) => {
+test('one deployment is rejected', async (t) => {
   const { consumer } = await story(t)
   await consumer('ada', only(roundRobin))
   const bob = await consumer('bob', only(ours))

@@ -1,13 +1,13 @@
 // Two processes with the same `group.instance.id`.
 //
-// The newcomer takes the place of the other one, which is fenced. To librdkafka that is fatal: the older process stops
-// consuming and says so once, in its log. No rebalance shows it, so whoever does not read that never knows. (aiokafka
-// asks for the place again instead, and so two of it take turns for ever: examples/test_09_duplicate_instance.py.)
+// The second process replaces the first one, which is fenced. In librdkafka that is a fatal error: the older process stops
+// consuming and logs it once. No rebalance happens, so that only its log shows the problem. (aiokafka joins
+// again instead, so that two processes replace each other forever: examples/test_09_duplicate_instance.py.)
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { story, wantsRdkafka } from './story.js'
 
-test('the older one is fenced, and no rebalance shows it', wantsRdkafka, async (t) => {
+test('the older process is fenced without a rebalance', wantsRdkafka, async (t) => {
   const { group, rdkafkaConsumer } = await story(t)
   const desk = { 'group.instance.id': 'desk-1' }
   const ada = await rdkafkaConsumer('ada', desk)
@@ -20,5 +20,5 @@ test('the older one is fenced, and no rebalance shows it', wantsRdkafka, async (
   const after = await group.wait({ members: 1 })
   assert.equal(after.generation, before.generation)
   assert.notEqual(after.members[0].member_id, before.members[0].member_id)
-  assert.equal(after.members[0].client_id, 'ada', 'as in Kafka the place keeps the client id of who had it first')
+  assert.equal(after.members[0].client_id, 'ada', 'as in Kafka, the member keeps the client id of the first process')
 })

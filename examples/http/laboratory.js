@@ -1,11 +1,11 @@
-// The control address of a broker, as these tests hold it: plain fetch, nothing of kohort's to install.
+// Requests to the control address of a broker with plain fetch.
 
 export class Laboratory {
   constructor(address) {
     this.base = `http://${address}`
   }
 
-  // What the control address answers. A refusal is an Error whose message is the sentence that says what to do.
+  // Sends a request and returns the response. A rejection is an Error whose message describes what to do.
   async ask(method, path, body) {
     const token = process.env.KOHORT_CONTROL_TOKEN
     const response = await fetch(this.base + path, {
@@ -20,12 +20,12 @@ export class Laboratory {
 
   createTopic = (name, partitions) => this.ask('POST', '/topics', { name, partitions })
 
-  // The brokers' clock. Timers of the client under test go on as they are.
+  // The brokers' clock. Timers of the client under test are not affected.
   pause = () => this.ask('POST', '/clock/pause')
   run = () => this.ask('POST', '/clock/run')
   advance = (seconds) => this.ask('POST', '/clock/advance', { seconds })
 
-  // A rule that spoils requests: which, how, when. What it holds goes on once it is removed.
+  // Adds a rule for requests. Held requests continue when it is removed.
   async fault(match, what, { times, ...given } = {}) {
     const { number } = await this.ask('POST', '/faults', { match, do: what, with: given, times })
     return {
@@ -34,7 +34,7 @@ export class Laboratory {
     }
   }
 
-  // Ends all rules, opens all gates, lets the clock run. Answers the gates that were held, and what must never be.
+  // Ends all rules, opens all gates, resumes the clock. Returns the gates that were held, and violations.
   reset = () => this.ask('POST', '/reset')
   nodes = () => this.ask('GET', '/nodes')
   stopNode = (id) => this.ask('POST', `/nodes/${id}/stop`)
@@ -56,10 +56,10 @@ class Group {
   timeline = () => this.laboratory.ask('GET', `${this.path}/timeline`)
   moveCoordinator = (node) => this.laboratory.ask('POST', `${this.path}/coordinator`, { node })
 
-  // Answered when the group is so: { state, members, member, waits_for, generation }, Stable unless said otherwise.
+  // Waits until the group matches { state, members, member, waits_for, generation }; the default state is Stable.
   wait = (wanted) => this.laboratory.ask('GET', `${this.path}/wait?${new URLSearchParams({ timeout: 20, ...wanted })}`)
 
-  // The next events of a kind, as they happen: a server-sent event each.
+  // Returns the next events of a kind, from server-sent events.
   async events(kind, count) {
     const response = await fetch(`${this.laboratory.base}/events?past=true&group=${encodeURIComponent(this.id)}`)
     const found = []

@@ -1,4 +1,4 @@
-// What the stories share: a topic and a group of their own, and consumers that are quick to notice, as tests want them.
+// Gives each test a topic and a group of its own, and consumers with short intervals.
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
@@ -8,7 +8,7 @@ const BOOTSTRAP = process.env.KOHORT_BOOTSTRAP ?? '127.0.0.1:9092'
 const CONTROL = process.env.KOHORT_CONTROL ?? '127.0.0.1:9099'
 export const PARTITIONS = 6
 
-// librdkafka's client for Node.js has a native part; without it the stories that need it are skipped.
+// librdkafka's client for Node.js has a native part; without it the tests that need it are skipped.
 export const rdkafka = (() => {
   try {
     return createRequire(import.meta.url)('node-rdkafka')
@@ -18,7 +18,7 @@ export const rdkafka = (() => {
 })()
 export const wantsRdkafka = { skip: rdkafka ? false : 'node-rdkafka is not installed: it has to be compiled' }
 
-// One story's part of the cluster. When the test ends its rules go, and its consumers close.
+// One test's part of the cluster. At the end of the test its rules are removed, and its consumers close.
 export async function story(t) {
   const lab = new Laboratory(CONTROL)
   const topic = `orders-${randomUUID().slice(0, 8)}`
@@ -39,7 +39,7 @@ export async function story(t) {
   }
 }
 
-// Resolves when it has joined and has its share, or has given up: then `crash` resolves to the error.
+// Resolves when it has joined and has its assignment, or has failed: then `crash` resolves to the error.
 async function kafkajsConsumer(name, groupId, topic, settings, closing) {
   const kafka = new kafkajs.Kafka({
     clientId: name,
@@ -63,7 +63,7 @@ async function kafkajsConsumer(name, groupId, topic, settings, closing) {
   return consumer
 }
 
-// Resolves when it is connected; it joins beside.
+// Resolves when it is connected; it joins in the background.
 async function rdkafkaConsumer(name, groupId, topic, settings, closing) {
   const consumer = new rdkafka.KafkaConsumer(
     {
@@ -79,7 +79,7 @@ async function rdkafkaConsumer(name, groupId, topic, settings, closing) {
     {},
   )
   consumer.revoked = []
-  // What the broker handed out is a member's own only once it has taken it: one that joins again before that owns nothing.
+  // A member owns assigned partitions only after it has received them: if it rejoins before that, it owns nothing.
   consumer.hasItsShare = new Promise((resolve) => {
     consumer.on('rebalance', (what, partitions) => {
       const revoked = what.code === rdkafka.CODES.ERRORS.ERR__REVOKE_PARTITIONS

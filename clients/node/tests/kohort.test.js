@@ -31,7 +31,7 @@ test('are gone in the second', async () => {
   assert.equal(kohort.brokers.length, 3)
 })
 
-test('a refusal says what to do', async () => {
+test('a rejection describes what to do', async () => {
   await assert.rejects(control().groups.read('nobody'), (problem) => {
     assert.ok(problem instanceof Refused)
     assert.equal(problem.status, 404)
@@ -39,7 +39,7 @@ test('a refusal says what to do', async () => {
     return true
   })
   await assert.rejects(Kohort.start({ settings: { 'group.max.syze': 2 } }), /did you mean group.max.size/)
-  await assert.rejects(Kohort.start({ command: 'no-such-kohort' }), /there is no no-such-kohort; install kohort/)
+  await assert.rejects(Kohort.start({ command: 'no-such-kohort' }), /command no-such-kohort not found; install kohort/)
 })
 
 test('events come as they happen', async () => {
@@ -56,15 +56,15 @@ test('a failing test prints what happened, a gate left held fails one', async ()
   const folder = await mkdtemp(join(here, 'sample-'))
   try {
     await writeFile(join(folder, 'sample.js'), SAMPLE)
-    const told = await new Promise((resolve) => {
+    const output = await new Promise((resolve) => {
       // Without the variable the sample reports to its own stdout, not to the run that this test is part of.
       const { NODE_TEST_CONTEXT, ...env } = process.env
       execFile(process.execPath, ['--test', '--test-reporter=tap', 'sample.js'], { cwd: folder, env }, (_, out, error) => resolve(out + error))
     })
-    assert.match(told, /# fail 2\n/)
-    assert.match(told, /kohort saw in fails:/)
-    assert.match(told, /group billing \(Empty/)
-    assert.match(told, /gate join-complete was still held/)
+    assert.match(output, /# fail 2\n/)
+    assert.match(output, /kohort saw in fails:/)
+    assert.match(output, /group billing \(Empty/)
+    assert.match(output, /gate join-complete was still held/)
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -63,7 +63,7 @@ public final class Kohort implements AutoCloseable {
             return new Kohort(new ProcessBuilder(command).start());
         } catch (IOException problem) {
             throw new IllegalStateException(
-                    "there is no " + command.get(0) + "; install kohort with its extra control, or name the command with"
+                    "command " + command.get(0) + " not found; install kohort with its extra control, or name the command with"
                             + " -Dkohort.command or KOHORT_COMMAND",
                     problem);
         }

@@ -1,9 +1,9 @@
-"""Requests that nobody should send, in great numbers: read without a broker, then sent to one.
+"""Sends large numbers of damaged requests: first to the reader without a broker, then to a broker.
 
-There is one in memory, one on disk, and one that is secured.
+Three brokers are tested: one in memory, one on disk, and one with security.
 
-Everything comes from one seed, apart from the order in which a broker answers. Exit code 0: nothing was wrong;
-1: something was; 130: interrupted.
+All requests follow from one seed, apart from the order of responses. Exit code 0: no errors; 1: errors; 130:
+interrupted.
 """
 
 from __future__ import annotations
@@ -62,51 +62,54 @@ def _arguments() -> argparse.Namespace:
 def _reads(seed: int, frames: int) -> bool:
     began = monotonic()
     show = _progress()
-    problem = reading.fuzz(seed, frames, lambda number: show(f"{number:>9,} of {frames:,} requests read"))
-    if problem is None:
+    error = reading.fuzz(seed, frames, lambda number: show(f"{number:>9,} of {frames:,} requests read"))
+    if error is None:
         print(f"read: {frames:,} requests in {monotonic() - began:.0f} s, guard and reader agree", flush=True)
         return False
-    print(f"read: FAILED, {problem}", file=sys.stderr)
+    print(f"read: FAILED, {error}", file=sys.stderr)
     return True
 
 
-def _storms(where: str, seed: int, frames: int | None) -> bool:
+def _storms(broker_type: str, seed: int, frames: int | None) -> bool:
     with tempfile.TemporaryDirectory(prefix="kohort-fuzz-") as folder:
-        live = Live(seed, Path(folder) / "data" if where == "disk" else None, secured=where == "secured")
+        live = Live(seed, Path(folder) / "data" if broker_type == "disk" else None, secured=broker_type == "secured")
         show = _progress()
         seconds = FOR_EVER_S if frames else SECONDS
-        asyncio.run(live.runs(frames or 1 << 62, seconds, lambda line: show(f"{where}: {line}")))
+        asyncio.run(live.run(frames or 1 << 62, seconds, lambda line: show(f"{broker_type}: {line}")))
     counts, figures = live.counts, live.figures
     print(
-        f"{where}: {counts.sent:,} frames of {len(counts.apis)} APIs and versions, {counts.damaged:,} of them damaged; "
-        f"{counts.answered:,} answers, {counts.hung_up:,} of {counts.connections:,} connections closed by the broker"
+        f"{broker_type}: {counts.sent:,} frames of {len(counts.apis)} APIs and versions, "
+        f"{counts.damaged:,} damaged; {counts.answered:,} answers, "
+        f"{counts.hung_up:,} of {counts.connections:,} connections closed by the broker"
     )
     unanswered = ", ".join(f"{name} {times:,}" for name, times in counts.unanswered.most_common(6))
-    print(f"{where}: {counts.given_up:,} times a client gave up, most often on {unanswered or 'nothing'}")
-    print(f"{where}: " + ", ".join(f"{name} {value:,.1f}" for name, value in figures.items()), flush=True)
-    for problem in live.problems[:20]:
-        print(f"{where}: WRONG: {problem}", file=sys.stderr)
+    print(f"{broker_type}: {counts.given_up:,} times a client gave up, most often on {unanswered or 'nothing'}")
+    print(f"{broker_type}: " + ", ".join(f"{name} {value:,.1f}" for name, value in figures.items()), flush=True)
+    for error in live.problems[:20]:
+        print(f"{broker_type}: WRONG: {error}", file=sys.stderr)
     if live.suspects:
-        _tells_frames(live.suspects, seed, where)
+        _print_frames(live.suspects, seed, broker_type)
     return bool(live.problems)
 
 
-def _tells_frames(suspects: list[Batch], seed: int, where: str) -> None:
-    """Prints the fewest frames that lead to a mistake, or else where all of them are."""
-    print(f"{where}: looking for the frames that did it, for {SHRINKING_S} s at most …", file=sys.stderr, flush=True)
-    few = shrunk(suspects, where == "disk", SHRINKING_S)
+def _print_frames(suspects: list[Batch], seed: int, broker_type: str) -> None:
+    """Print the fewest frames that lead to an error, or where all frames are stored."""
+    print(
+        f"{broker_type}: looking for the frames that did it, for {SHRINKING_S} s at most …", file=sys.stderr, flush=True
+    )
+    few = shrunk(suspects, broker_type == "disk", SHRINKING_S)
     if few is None:
-        print(f"{where}: the last {len(suspects)} batches do not do it again; all are kept:", file=sys.stderr)
-    kept = Path(tempfile.gettempdir()) / f"kohort-fuzz-{seed}-{where}.jsonl"
+        print(f"{broker_type}: the last {len(suspects)} batches do not do it again; all are kept:", file=sys.stderr)
+    kept = Path(tempfile.gettempdir()) / f"kohort-fuzz-{seed}-{broker_type}.jsonl"
     lines = [json.dumps([frame.hex() for frame in batch]) for batch in few or suspects]
     kept.write_text("\n".join(lines) + "\n")
-    print(f"{where}: {len(lines)} batches, one a line, frames in hex: {kept}", file=sys.stderr)
+    print(f"{broker_type}: {len(lines)} batches, one a line, frames in hex: {kept}", file=sys.stderr)
     for line in lines[:5] if few else ():
-        print(f"{where}: {line[:2_000]}", file=sys.stderr)
+        print(f"{broker_type}: {line[:2_000]}", file=sys.stderr)
 
 
 def _progress() -> Callable[[str], None]:
-    """Shows a line: over the last one on a terminal, else every ten seconds."""
+    """Return a function that shows a line: in place of the last one on a terminal, else every ten seconds."""
     shown_s = monotonic()
 
     def show(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The broker that is fuzzed: a `kohort serve` of its own process, its log, its memory."""
+"""The broker under test: a `kohort serve` process with its log and its memory."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SETTINGS = {
     "log.retention.bytes": "1000000",
     "log.segment.bytes": "1048576",
     "log.retention.check.interval.ms": "5000",
-}
-"""What damaged requests leave behind ends soon, so that memory can be compared at the end of a run."""
+}  # state of damaged requests expires soon, so that memory can be compared at the end of a run
 
 USER, PASSWORD = "alice", "alice-secret"
+# watchers use the plain listener and may do everything; fuzzing clients log in and have the permissions of their ACLs
 SECURED = {
     "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
@@ -37,18 +37,14 @@ SECURED = {
     "super.users": "User:ANONYMOUS",
     "allow.everyone.if.no.acl.found": "true",
 }
-"""Who watches comes in on the plain listener and may do everything. Who fuzzes logs in, or tries to, and may do what
-ACLs allow that the fuzzing itself makes."""
 
-_ORDINARY = re.compile(rb"^\S*\d\d:\d\d:\d\d")
-"""How a line of the log begins; those of a traceback do not."""
+_ORDINARY = re.compile(rb"^\S*\d\d:\d\d:\d\d")  # start of a log line; lines of a traceback do not match
 
-_MISTAKES = 40
-"""Different mistakes that are kept; a run that makes more of them has been told enough."""
+_MISTAKES = 40  # maximum number of distinct errors that are kept
 
 
 class Broker:
-    """Runs until it is stopped. `mistakes`: what the log tells of bugs, each once."""
+    """Runs until it is stopped. `mistakes` contains each error in the log once."""
 
     def __init__(self, data_dir: Path | None = None, *, secured: bool = False) -> None:
         report = os.environ.get("STEPS")
@@ -67,10 +63,10 @@ class Broker:
         self._reader = Thread(target=self._read_log, args=(self.process.stderr,), daemon=True)
         self._reader.start()
         line = self.process.stdout.readline().decode()
-        assert line.startswith(READY), f"not ready: {line!r} {self.told()}"
+        assert line.startswith(READY), f"not ready: {line!r} {self.log_tail()}"
         self.port = int(line.split()[1].rpartition(":")[2])
+        # port for fuzzing clients: the last listener
         self.storm_port = int(line.rpartition(":")[2]) if secured else self.port
-        """Where those who fuzz connect: the last listener."""
 
     @property
     def pid(self) -> int:
@@ -81,16 +77,16 @@ class Broker:
         return self.process.poll() is None
 
     def rss_mb(self) -> float:
-        """Resident memory."""
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
-        return int(found[1]) / 1024 if found else 0.0
+        """Return the resident memory."""
+        match = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        return int(match[1]) / 1024 if match else 0.0
 
-    def told(self) -> str:
-        """The last lines of its log."""
+    def log_tail(self) -> str:
+        """Return the last lines of its log."""
         return b"".join(self.last_lines).decode(errors="replace")
 
     def stop(self) -> int:
-        """Ends it as a user would. Returns its exit code."""
+        """Stop the broker as a user would, and return its exit code."""
         self.process.terminate()
         try:
             code = self.process.wait(STOP_WITHIN_S)
@@ -101,17 +97,17 @@ class Broker:
         return code
 
     def _read_log(self, log: IO[bytes]) -> None:
-        told: list[bytes] = []
+        traceback: list[bytes] = []
         for line in log:
             self.last_lines.append(line[:1_000])
             if _ORDINARY.match(line):
-                self._note(told)
-                told = [line[:2_000]] if b"error" in line[:60].lower() else []
-            elif told or line.startswith(b"Traceback"):
-                told.append(line)
-        self._note(told)
+                self._note(traceback)
+                traceback = [line[:2_000]] if b"error" in line[:60].lower() else []
+            elif traceback or line.startswith(b"Traceback"):
+                traceback.append(line)
+        self._note(traceback)
 
-    def _note(self, told: list[bytes]) -> None:
-        if told and len(self.mistakes) < _MISTAKES:
-            place = [line.strip() for line in told if line.lstrip().startswith(b"File ")][-1:]
-            self.mistakes.setdefault(b" ".join((*place, told[-1].strip()[:60])), b"".join(told))
+    def _note(self, traceback: list[bytes]) -> None:
+        if traceback and len(self.mistakes) < _MISTAKES:
+            place = [line.strip() for line in traceback if line.lstrip().startswith(b"File ")][-1:]
+            self.mistakes.setdefault(b" ".join((*place, traceback[-1].strip()[:60])), b"".join(traceback))

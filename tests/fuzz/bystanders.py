@@ -1,7 +1,7 @@
-"""`python -m tests.fuzz.bystanders PORT COUNT`: clients that do nothing odd, and must be served whatever others do.
+"""`python -m tests.fuzz.bystanders PORT COUNT`: well-behaved clients that must be served during the fuzzing.
 
-Each is the member of a group of its own, and beats once a second. An echo server for the sentinel runs here, too. The
-first line says its port, every second one line of JSON tells how the clients fare.
+Each is the member of its own group and sends a heartbeat every second. An echo server for the sentinel runs here, too.
+The first line contains its port; then one line of JSON per second reports the state of the clients.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVERY_S = 1.0
 
 
 class Bystanders:
-    """All of them."""
+    """All well-behaved clients."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -31,7 +31,7 @@ class Bystanders:
         self.failures: list[str] = []
 
     async def one(self, number: int) -> None:
-        """Joins and beats until it is cancelled."""
+        """Join, and send heartbeats until cancelled."""
         try:
             await self._beats(await Waiting.to(self._port), f"bystander-{number}")
         except OSError as problem:
@@ -60,8 +60,8 @@ class Bystanders:
             await asyncio.sleep(0.05)
         return frame("heartbeat", 3, **member.beat().fields)
 
-    def tells(self) -> None:
-        """One line of JSON."""
+    def report(self) -> None:
+        """Print one line of JSON."""
         print(json.dumps({
             "joined": self.joined, "served": self.served, "worst_ms": self.worst_ms, "failures": self.failures,
         }), flush=True)  # fmt: skip
@@ -85,9 +85,9 @@ async def main() -> None:
                 tasks.create_task(bystanders.one(number))
             while True:
                 await asyncio.sleep(EVERY_S)
-                bystanders.tells()
+                bystanders.report()
     except* BrokenPipeError:
-        pass  # nobody listens any more
+        pass  # the reader has closed the pipe
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Requests that somebody has damaged: bits, lengths, counts, order."""
+"""Damages requests: bits, lengths, counts, order."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ HUGE = (
     b"\xff" * 6,
     b"\x00\xff\xff\xff",
     b"\x80\x80\x04",
-)
-"""Lengths and counts that nobody should believe."""
+)  # lengths and counts that exceed any request
 
 
-LONGEST = 400_000
-"""Bytes of a damaged request."""
+LONGEST = 400_000  # maximum bytes of a damaged request
 
 
 def mutate(random: Random, body: bytes) -> bytes:
-    """`body` with one to three faults."""
+    """Return `body` with one to three faults."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         body = random.choice(_FAULTS)(random, body)
     return body[:LONGEST]
@@ -48,7 +46,7 @@ def _truncate(random: Random, body: bytes) -> bytes:
 
 
 def _overlong(random: Random, body: bytes) -> bytes:
-    """A byte as a varint of two to six bytes: all but the last have a number to follow."""
+    """Encode a byte as a varint of two to six bytes."""
     at = random.randrange(len(body) + 1)
     byte = body[at : at + 1] or b"\x00"
     return body[:at] + bytes((byte[0] | 0x80,)) + b"\x80" * random.choice((0, 0, 1, 3, 4)) + b"\x00" + body[at + 1 :]
@@ -65,7 +63,7 @@ def _huge_between(random: Random, body: bytes) -> bytes:
 
 
 def _swap(random: Random, body: bytes) -> bytes:
-    """Two stretches change places: lengths come to stand before what they do not count."""
+    """Swap two ranges, so that lengths precede other data."""
     a, b, c, d = sorted(random.randrange(len(body) + 1) for _ in range(4))
     return body[:a] + body[c:d] + body[b:c] + body[a:b] + body[d:]
 

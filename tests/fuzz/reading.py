@@ -1,6 +1,6 @@
-"""Requests without a broker: the guard stands where kio's reader stands; no bytes lead to anything but DecodeError.
+"""Reads requests without a broker, with the guard in place of kio's reader; the only error may be DecodeError.
 
-All of it runs in a process with limited memory, since kio allocates what a count announces: that would end this one.
+It runs in a process with limited memory, because kio allocates as much as a count announces.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ from tests.fuzz.mutations import mutate
 from tests.fuzz.requests import Pool
 from tests.protocol.messages import load
 
+# memory for reading in addition to that of the process; frames have some hundred bytes, a few of them 100 KB
 MEMORY_BYTES = 768 << 20
-"""What reading may take beyond what the process has; frames have some hundred bytes, a few of them 100 KB."""
 
-OF_EACH = 6
-"""Bodies to start with, of each API and version."""
+OF_EACH = 6  # initial bodies of each API and version
 
 
 class Case(NamedTuple):
-    """A request, or something inside of one (then `version` is 0)."""
+    """A request, or a structure inside of one (then `version` is 0)."""
 
     name: str
     version: int
@@ -51,7 +50,7 @@ class Case(NamedTuple):
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:
-    """What a seed comes to: one case in four as a client would send it, the others damaged."""
+    """Yield the cases of a seed: one in four is valid, the others are damaged."""
     random = Random(seed)
     pool = Pool(random, OF_EACH)
     for number in range(count):
@@ -65,7 +64,11 @@ def cases(seed: int, count: int) -> Iterator[Case]:
 
 
 def check(case: Case) -> None:
-    """Raises AssertionError, or whatever should not have been raised."""
+    """Check a case.
+
+    Raises:
+        AssertionError: The case is read incorrectly; other unexpected exceptions are raised, too.
+    """
     if case.name == "header":
         with suppress(DecodeError):
             assert read_header(case.body).body_offset <= len(case.body)
@@ -89,7 +92,7 @@ def _check_request(case: Case) -> None:
         return
     try:
         _, end = by_kio(body, 0)
-    except Exception:  # kio says why in many ways; what counts is that it has not allocated what it could not read
+    except Exception:  # kio has many error messages; it must not allocate memory for data that it cannot read
         return
     stands = guard.skip(body, 0, None)
     assert stands == end, f"the guard stands at {stands}, the reader at {end}"
@@ -105,13 +108,13 @@ def _readers(name: str, version: int) -> tuple[Guard, Callable[[bytes, int], tup
 
 
 def fuzz(seed: int, count: int, progress: Callable[[int], None] = lambda number: None) -> str | None:
-    """Checks `count` requests and more. None: nothing was wrong. Else the shortest case that fails, and how."""
+    """Check at least `count` requests. Return None, or the shortest failing case with its error."""
     last = mmap.mmap(-1, 1 << 20)
-    problem = _in_a_process(lambda: _check_all(seed, count, last, progress))
-    if problem is None:
+    error = _in_a_process(lambda: _check_all(seed, count, last, progress))
+    if error is None:
         return None
     case = _case_in(last)
-    return f"{problem}\n{_shrunk(case)}"
+    return f"{error}\n{_shrunk(case)}"
 
 
 def _check_all(seed: int, count: int, last: mmap.mmap, progress: Callable[[int], None]) -> None:
@@ -129,7 +132,7 @@ def _case_in(last: mmap.mmap) -> Case:
 
 
 def _shrunk(case: Case) -> Case:
-    """A case that fails, too, with as few bytes as leaving out stretches leads to."""
+    """Remove ranges from a case as long as it still fails."""
     body, step = case.body, len(case.body) // 2
     while step:
         at = 0
@@ -144,28 +147,28 @@ def _shrunk(case: Case) -> Case:
 
 
 def fails(case: Case) -> str | None:
-    """How a single case fails, if it does."""
+    """Return the error of a case, or None."""
     return _in_a_process(lambda: check(case))
 
 
 def _in_a_process(work: Callable[[], None]) -> str | None:
-    """Does it with limited memory. None when it came to an end; else how it failed."""
-    said, says = os.pipe()
+    """Run `work` with limited memory. Return None, or its error."""
+    read_end, says = os.pipe()
     pid = os.fork()
     if not pid:
-        _work_and_leave(work, said, says)
+        _work_and_leave(work, read_end, says)
     os.close(says)
-    with os.fdopen(said) as told:
-        problem = told.read()
+    with os.fdopen(read_end) as output:
+        error = output.read()
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         return f"the process was ended by signal {-code}: it wanted more than {MEMORY_BYTES >> 20} MB"
-    return problem or None
+    return error or None
 
 
-def _work_and_leave(work: Callable[[], None], said: int, says: int) -> None:
-    os.close(said)
+def _work_and_leave(work: Callable[[], None], read_end: int, write_end: int) -> None:
+    os.close(read_end)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, sys.stderr.fileno()) if sys.stderr.fileno() == 2 else None
     try:
@@ -174,6 +177,6 @@ def _work_and_leave(work: Callable[[], None], said: int, says: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         work()
     except BaseException as problem:
-        os.write(says, f"{type(problem).__name__}: {problem}"[:4_000].encode() or b"?")
+        os.write(write_end, f"{type(problem).__name__}: {problem}"[:4_000].encode() or b"?")
     finally:
         os._exit(0)

@@ -1,6 +1,7 @@
-"""Made-up requests of any API and version, from a seed: quick to make, and with names that the broker knows.
+"""Generates requests of any API and version from a seed, quickly and with names that the broker knows.
 
-Hypothesis makes better ones for tests of single messages (`tests/protocol/strategies.py`), but a hundred times slower.
+Hypothesis generates better ones for tests of single messages (`tests/protocol/strategies.py`), but a hundred times
+slower.
 """
 
 from __future__ import annotations
@@ -28,13 +29,11 @@ GROUPS = tuple(f"fuzz-group-{n}" for n in range(12))
 TOPICS = tuple(f"fuzz-topic-{n}" for n in range(6))
 TRANSACTIONS = tuple(f"fuzz-transaction-{n}" for n in range(4))
 LONGEST = 400_000
-MOST_ELEMENTS = 50_000
-"""Of arrays in one another. 20,000 elements that have as many each took minutes to write, and nothing was sent then."""
+MOST_ELEMENTS = 50_000  # maximum for nested arrays: 20,000 elements with as many elements each took minutes to write
 
 LARGE = (20, 130, 1_000)
 VERY_LARGE = (*LARGE * 20, 20_000)
-SESSION_MS = 6_000
-"""The session timeout of most made-up members; short, so that a run leaves none behind."""
+SESSION_MS = 6_000  # session timeout of most generated members; short, so that no member remains after a run
 
 _SUBSCRIPTION = write_subscription(Subscription(topics=TOPICS[:2], owned_partitions={TOPICS[0]: (0, 1)}))
 _ASSIGNMENT = write_assignment(Assignment(partitions={TOPICS[0]: (0, 1)}))
@@ -95,26 +94,28 @@ _WORDS: dict[str, Sequence[Any]] = {
     "key_type": (0, 0, 1, 2),
     "isolation_level": (0, 1),
     "client_software_name": ("fuzz", "", "two words"),
-}
-"""What fields of these names mostly hold."""
+}  # frequent values of fields with these names
 
 _CONFIGS = ("cleanup.policy", "retention.ms", "max.message.bytes", "segment.bytes", "consumer.session.timeout.ms", "x")
 
 
 class Requests:
-    """An endless supply of requests. What it makes depends on `random` alone."""
+    """Endless supply of requests, which depends on `random` only."""
 
     def __init__(self, random: Random, large: Sequence[int] = LARGE) -> None:
-        """`large`: how many elements there are in an array that is larger than most."""
+        """Create the generator.
+
+        Args:
+            large: Sizes of arrays that are larger than most.
+        """
         self._random = random
         self._large = large
-        self._times = 1
-        """How often what is being made stands in the request: it is an element of so many."""
+        self._times = 1  # product of the sizes of the enclosing arrays
+        # further values from the broker: ids of topics, of members, of producers
         self.learnt: dict[str, list[Any]] = {}
-        """Further words, which a broker has told: ids of topics, of members, of producers."""
 
     def body(self, name: str, version: int) -> bytes:
-        """The body of a request, as a client would send it that says odd things; LONGEST bytes at most."""
+        """Generate the body of a request with valid encoding and unusual values, at most LONGEST bytes."""
         entity, write = _entity(name, version)
         while True:
             buffer = BytesIO()
@@ -123,7 +124,7 @@ class Requests:
                 return buffer.getvalue()
 
     def frame(self, name: str, version: int, body: bytes) -> bytes:
-        """A whole request, its length included."""
+        """Return a whole request with its length prefix."""
         api = load(name).api
         correlation_id = self._random.randrange(1 << 31)
         header = SHORT.pack(api.key) + SHORT.pack(version) + INT.pack(correlation_id) + string("fuzz")
@@ -139,13 +140,13 @@ class Requests:
             return member.default
         tagged = "tag" in member.metadata
         if isinstance(hint, UnionType):
-            (hint,) = (each for each in get_args(hint) if each is not NoneType)
+            (hint,) = (element for element in get_args(hint) if element is not NoneType)
             if random.random() < 0.2 and (not tagged or member.metadata.get("kafka_type") == "uuid"):
                 return None
         if get_origin(hint) is tuple:
             inner = get_args(hint)[0]
             if isinstance(inner, UnionType):
-                (inner,) = (each for each in get_args(inner) if each is not NoneType)
+                (inner,) = (element for element in get_args(inner) if element is not NoneType)
             count = random.choice((0, 1, 1, 1, 2, 3)) if random.random() < 0.98 else random.choice(self._large)
             if count <= 3:
                 return tuple(self._value(member, inner) for _ in range(count))
@@ -207,7 +208,7 @@ def _members(entity: type) -> list[tuple[Field[Any], Any]]:
 
 
 class Pool:
-    """Bodies of every API and version, made once and again now and then, since mutating is quicker than making."""
+    """Bodies of every API and version, regenerated now and then, because mutating is faster than generating."""
 
     def __init__(self, random: Random, of_each: int, large: Sequence[int] = LARGE) -> None:
         self._random = random
@@ -216,7 +217,7 @@ class Pool:
         self._bodies = {pair: [self._requests.body(*pair) for _ in range(of_each)] for pair in VERSIONS}
 
     def body(self) -> tuple[str, int, bytes]:
-        """Some API, one of its versions, and the body of a request."""
+        """Return a random API, one of its versions, and the body of a request."""
         random = self._random
         pair = VERSIONS[int(random.random() * len(VERSIONS))]
         bodies = self._bodies[pair]
@@ -226,5 +227,4 @@ class Pool:
         return *pair, bodies[at]
 
     def frame(self, name: str, version: int, body: bytes) -> bytes:
-        """A whole request, its length included."""
         return self._requests.frame(name, version, body)

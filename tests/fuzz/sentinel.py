@@ -1,10 +1,10 @@
 """`python -m tests.fuzz.sentinel PORT PID ECHO-PORT`: a member whose heartbeats must be answered in time.
 
-A process of its own, so that nobody's work but the broker's is in its way. On a busy machine the broker has to wait for
-a processor, and for the disk. So an answer is late only by the time that the broker worked while it was awaited: the
-processor time of its process, and no more than the time by the clock without what the two processes had to wait for a
-processor (`/proc/PID/schedstat`). An echo server beside the broker is asked as well, as a control. Every second one
-line of JSON tells all.
+It is a process of its own, so that only the broker's work delays it. On a busy machine the broker has to wait for
+a processor, and for the disk. A response is therefore late only by the time that the broker worked meanwhile: the
+processor time of its process, at most the wall-clock time without the time that the two processes waited for a
+processor (`/proc/PID/schedstat`). An echo server next to the broker is the control. Every second one
+line of JSON reports all values.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ TOLD_EVERY_S = 1.0
 
 
 class Sentinel:
-    """One member of a group of its own."""
+    """Member of its own group."""
 
     def __init__(self, port: int, pid: int, echo_port: int) -> None:
-        self._waits = [Path(f"/proc/{each}/schedstat") for each in (pid, "self")]
+        self._waits = [Path(f"/proc/{item}/schedstat") for item in (pid, "self")]
+        # processor time of all threads of the process (POSIX has a clock for each process)
         self._processor_clock = ~pid << 3 | 2
-        """The processor time of the process, all threads (POSIX has a clock for each process)."""
         self._wire = Blocking(port)
         self._echo = socket.create_connection(("127.0.0.1", echo_port))
         self._echo.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -43,8 +43,8 @@ class Sentinel:
         self.late: list[str] = []
         self.failures: list[str] = []
 
-    def joins(self) -> bytes:
-        """Joins, and returns the frame of its heartbeats."""
+    def join(self) -> bytes:
+        """Join, and return the frame of its heartbeats."""
         member = ClassicMember(GROUP, GROUP)
         while member.phase != SYNCED:
             self._wire.asks("find_coordinator", 0, coordinator_keys=(GROUP,))
@@ -54,8 +54,8 @@ class Sentinel:
             sleep(0.05)
         return frame("heartbeat", 3, **member.beat().fields)
 
-    def beats_once(self, beat: bytes) -> None:
-        """One heartbeat, timed."""
+    def send_heartbeat(self, beat: bytes) -> None:
+        """Send a heartbeat and measure its time."""
         waited_s, worked_s, start = self._waited_s(), self._worked_s(), perf_counter()
         answer = self._wire.exchanges(beat)
         took_s = perf_counter() - start
@@ -70,15 +70,15 @@ class Sentinel:
         if error:
             self.failures.append(f"the sentinel's heartbeat was answered {ErrorCode(error).name}")
 
-    def asks_echo(self) -> None:
-        """The control: bytes there and back."""
+    def measure_echo(self) -> None:
+        """Send bytes to the echo server as a control."""
         start = perf_counter()
         self._echo.sendall(b"echo")
         self._echo.recv(4)
         self.worst_echo_ms = max(self.worst_echo_ms, (perf_counter() - start) * 1e3)
 
-    def tells(self) -> None:
-        """One line of JSON, of what has happened since the last one. Ends when nobody listens any more."""
+    def report(self) -> None:
+        """Print one line of JSON about the time since the last one. Exit when the reader has closed the pipe."""
         line = json.dumps({
             "beats": self.beats, "worst_ms": self.worst_ms, "worst_of_broker_ms": self.worst_of_broker_ms,
             "worst_echo_ms": self.worst_echo_ms, "late": self.late, "failures": self.failures,
@@ -90,38 +90,38 @@ class Sentinel:
         self.late, self.failures = [], []
 
     def _waited_s(self) -> float:
-        """For how long the broker and this process have waited for a processor."""
+        """Return how long the broker and this process have waited for a processor."""
         try:
             return sum(int(path.read_text().split()[1]) for path in self._waits) / 1e9
         except (OSError, IndexError):
             return 0.0  # no Linux, or the broker has gone: nothing is taken off
 
     def _worked_s(self) -> float:
-        """For how long the broker has had a processor."""
+        """Return how long the broker has had a processor."""
         try:
             return clock_gettime(self._processor_clock)
         except OSError:
-            return perf_counter()  # as above: the time by the clock is what is left
+            return perf_counter()  # then the wall-clock time decides
 
 
 def main() -> None:
     port, pid, echo_port = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sentinel = Sentinel(port, pid, echo_port)
-    frame = sentinel.joins()
+    frame = sentinel.join()
     next_s = perf_counter() + TOLD_EVERY_S
-    sentinel.tells()
+    sentinel.report()
     try:
         while True:
-            sentinel.beats_once(frame)
-            sentinel.asks_echo()
+            sentinel.send_heartbeat(frame)
+            sentinel.measure_echo()
             if perf_counter() >= next_s:
-                sentinel.tells()
+                sentinel.report()
                 next_s = perf_counter() + TOLD_EVERY_S
             sleep(EVERY_S)
     except OSError as problem:
         sentinel.failures.append(f"the sentinel was cut off: {problem}")
-        sentinel.tells()
+        sentinel.report()
 
 
 if __name__ == "__main__":

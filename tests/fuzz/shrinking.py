@@ -1,4 +1,4 @@
-"""From thousands of frames that led to a mistake of the broker to the few that do."""
+"""Reduces thousands of frames that led to an error of the broker to the few that cause it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from kohort.protocol.wire import INT
 from tests.fuzz.broker import Broker
 
 T = TypeVar("T")
-Batch = list[bytes]
-"""Frames that one client has sent at once."""
+Batch = list[bytes]  # frames that one client sent at once
 
 ANSWERED_WITHIN_S = 0.1
 SETTLES_S = 0.3
 
 
 def shrunk(batches: list[Batch], on_disk: bool, seconds: float) -> list[Batch] | None:
-    """As few of `batches`, and of their frames, as lead to a mistake, too; None when all of them don't.
+    """Return the fewest batches and frames that still lead to an error, or None if even all of them do not.
 
-    Chance has its part in what a broker does with many clients, so what fails once may not fail again. Ends after about
-    so many seconds with the fewest that were found.
+    The broker's behaviour with many clients is partly random, so an error may not repeat. Returns after about
+    `seconds` with the best result until then.
     """
     end_s = monotonic() + seconds
     some = _shortest_end(batches, on_disk, end_s)
@@ -34,19 +33,20 @@ def shrunk(batches: list[Batch], on_disk: bool, seconds: float) -> list[Batch] |
         return None
     some = _without(some, lambda fewer: first_mistake(fewer, on_disk) is not None, end_s)
     for at, frames in enumerate(some):
-        before, after = some[:at], some[at + 1 :]
-        some = [*before, _without(frames, partial(_fails_between, before, after, on_disk), end_s), *after]
+        preceding, after = some[:at], some[at + 1 :]
+        some = [*preceding, _without(frames, partial(_fails_between, preceding, after, on_disk), end_s), *after]
     return some
 
 
-def _fails_between(before: list[Batch], after: list[Batch], on_disk: bool, frames: Batch) -> bool:
-    return first_mistake([*before, frames, *after], on_disk) is not None
+def _fails_between(preceding: list[Batch], following: list[Batch], on_disk: bool, frames: Batch) -> bool:
+    return first_mistake([*preceding, frames, *following], on_disk) is not None
 
 
 def first_mistake(batches: list[Batch], on_disk: bool) -> int | None:
-    """Sends a new broker these batches, each over a connection of its own, until it logs a bug or ends.
+    """Send the batches to a new broker, each over its own connection, until it logs an error or ends.
 
-    Returns how many were sent until then; None: nothing happened.
+    Returns:
+        Number of batches sent until then, or None without an error.
     """
     with tempfile.TemporaryDirectory(prefix="kohort-fuzz-") as folder:
         broker = Broker(Path(folder) / "data" if on_disk else None)
@@ -64,7 +64,7 @@ def first_mistake(batches: list[Batch], on_disk: bool) -> int | None:
 
 
 def _shortest_end(batches: list[Batch], on_disk: bool, end_s: float) -> list[Batch] | None:
-    """The fewest batches before a mistake that lead to it, as powers of two."""
+    """Return the shortest tail of the batches that leads to an error, in powers of two."""
     for count in (64, 256, len(batches)):
         sent = first_mistake(batches[-count:], on_disk) if monotonic() < end_s else None
         if sent is not None:
@@ -76,7 +76,7 @@ def _shortest_end(batches: list[Batch], on_disk: bool, end_s: float) -> list[Bat
 
 
 def _without(items: list[T], fails: Callable[[list[T]], bool], end_s: float) -> list[T]:
-    """`items` with stretches left out as long as it still fails."""
+    """Remove ranges from `items` as long as it still fails."""
     step = len(items) // 2
     while step:
         at = 0
@@ -91,7 +91,7 @@ def _without(items: list[T], fails: Callable[[list[T]], bool], end_s: float) -> 
 
 
 def _send(port: int, batch: Batch) -> None:
-    """Sends frames and waits for as many answers, or until nothing comes any more."""
+    """Send frames and wait for their responses, or until no more responses arrive."""
     received = bytearray()
     awaited = len(batch)
     with socket.create_connection(("127.0.0.1", port), ANSWERED_WITHIN_S) as wire, suppress(TimeoutError):

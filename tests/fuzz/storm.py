@@ -1,4 +1,4 @@
-"""Clients that send a broker what they like: valid requests and damaged ones, many at once, behind waiting ones."""
+"""Clients that send valid and damaged requests to a broker, many at once, also behind waiting ones."""
 
 from __future__ import annotations
 
@@ -21,19 +21,16 @@ from tests.support.frames import frame
 from tests.support.wires import Waiting
 
 CLIENTS = 64
+# how long a client waits for responses before it closes the connection; some requests are never answered
 PATIENCE_S = 1.0
-"""How long a client waits for answers before it hangs up; some requests are never answered."""
 
-CONNECTS_WITHIN_S = 10.0
-"""After that a client tries again; what has not been accepted is told."""
+CONNECTS_WITHIN_S = 10.0  # after that a client retries; failed connections are reported
 
 LOADS_WITHIN_S = 2.0
 
-OF_EACH = 12
-"""Bodies to start with, of each API and version."""
+OF_EACH = 12  # initial bodies of each API and version
 
-REMEMBERED = 2_000
-"""Batches that are remembered, for those who look for what a failure came from."""
+REMEMBERED = 2_000  # number of batches that are kept for the search for the cause of an error
 
 GREETING = [
     frame("sasl_handshake", 1, mechanism="PLAIN"),
@@ -43,24 +40,22 @@ GREETING = [
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened so far."""
+    """Events so far."""
 
     sent: int = 0
     damaged: int = 0
     answered: int = 0
-    hung_up: int = 0
-    """Connections that the broker closed."""
+    hung_up: int = 0  # connections that the broker closed
     given_up: int = 0
     connections: int = 0
-    not_accepted: int = 0
-    """Connections that nobody accepted in time."""
+    not_accepted: int = 0  # connections that were not accepted in time
+    # APIs and versions of requests without a response at the timeout, except those that need none
     unanswered: Counter[str] = field(default_factory=Counter)
-    """What clients waited for when they gave up, but for those that want no answer: APIs and versions."""
     apis: set[tuple[str, int]] = field(default_factory=set)
 
 
 class Storm:
-    """All clients, and where their frames come from: `random` alone, apart from the order in which answers come."""
+    """All clients. Their frames depend on `random` only, apart from the order of responses."""
 
     def __init__(self, port: int, random: Random, *, logs_in: bool = False) -> None:
         self.port = port
@@ -69,51 +64,50 @@ class Storm:
         self.counts = Counts()
         self.remembered: deque[list[bytes]] = deque(maxlen=REMEMBERED)
         self.ends = False
-        self.clients: set[Client] = set()
-        """Those that are connected."""
+        self.clients: set[Client] = set()  # connected clients
         self._connecting: set[asyncio.Task[None]] = set()
         self._pool = Pool(random, OF_EACH, VERY_LARGE)
         self._waiting = [
             *(frame("fetch", 11, max_wait_ms=wait_ms, min_bytes=1 << 30, max_bytes=1 << 30, topics=(topic,))
               for wait_ms in (100, 500) for topic in map(_from_the_start, TOPICS[:2])),
-            *(frame("join_group", 3, **ClassicMember("fuzz", each).join().fields) for each in GROUPS[:4]),
+            *(frame("join_group", 3, **ClassicMember("fuzz", item).join().fields) for item in GROUPS[:4]),
         ]  # fmt: skip
 
-    async def learns(self, wire: Waiting) -> None:
-        """Asks the broker for names that it knows, so that requests get further than to "unknown"."""
+    async def learn(self, wire: Waiting) -> None:
+        """Query the broker for existing names, so that requests pass the first checks."""
         learnt = self._pool.learnt
         topics = (
-            await wire.asks("metadata", 12, topics=tuple(MetadataRequestTopic(name=each) for each in TOPICS))
+            await wire.asks("metadata", 12, topics=tuple(MetadataRequestTopic(name=item) for item in TOPICS))
         ).topics
-        learnt["topic_id"] = [each.topic_id for each in topics if each.topic_id is not None]
+        learnt["topic_id"] = [item.topic_id for item in topics if item.topic_id is not None]
         members: list[str] = []
         for group in GROUPS[:6]:
             await wire.asks("find_coordinator", 0, coordinator_keys=(group,))
             described = (await wire.asks("describe_groups", 0, groups=(group,))).groups[0]
-            members += [each.member_id for each in described.members]
+            members += [member.member_id for member in described.members]
         learnt["member_id"] = members[:40]
         producers = [
-            await wire.asks("init_producer_id", 0, transactional_id=each, transaction_timeout_ms=2_000)
-            for each in TRANSACTIONS
+            await wire.asks("init_producer_id", 0, transactional_id=transaction, transaction_timeout_ms=2_000)
+            for transaction in TRANSACTIONS
         ]
-        learnt["producer_id"] = [each.producer_id for each in producers if each.producer_id >= 0]
-        learnt["producer_epoch"] = [each.producer_epoch for each in producers if each.producer_id >= 0]
+        learnt["producer_id"] = [producer.producer_id for producer in producers if producer.producer_id >= 0]
+        learnt["producer_epoch"] = [producer.producer_epoch for producer in producers if producer.producer_id >= 0]
         for name in ("producer_id", "producer_epoch"):
             learnt[f"v3_and_below_{name}"] = learnt[name]
 
-    def connects(self) -> None:
-        """A further client comes."""
+    def connect_client(self) -> None:
+        """Connect another client."""
         task = asyncio.get_running_loop().create_task(connect(self))
         self._connecting.add(task)  # the loop itself would not keep it
         task.add_done_callback(self._connecting.discard)
 
     def replace_all(self) -> None:
-        """Hangs up on behalf of all clients; others come in their places."""
+        """Close all connections, and connect new clients."""
         for client in list(self.clients):
             client.hang_up()
 
     def batch(self) -> list[bytes]:
-        """Frames that one client sends at once."""
+        """Return frames that one client sends at once."""
         random = self.random
         frames = [self._frame() for _ in range(random.choice((1, 1, 2, 4, 8, 30)))]
         if random.random() < 0.15:
@@ -123,7 +117,7 @@ class Storm:
         return frames
 
     def greeting(self) -> list[bytes]:
-        """What a client says first: most log in where they have to, some do not, or say something damaged there."""
+        """Return the first frames of a client: most log in if necessary, some do not, or send a damaged login."""
         draw = self.random.random()
         if not self._logs_in or draw < 0.1:
             return []
@@ -146,7 +140,7 @@ class Storm:
 
 
 async def loads(port: int, random: Random) -> None:
-    """Asks once in each version of each API, before anything is measured: code is loaded at its first use."""
+    """Send a request in each version of each API before the measurement, because code is loaded with its first use."""
     requests = Requests(random)
 
     async def asks(name: str, version: int) -> None:
@@ -165,7 +159,7 @@ def _from_the_start(topic: str) -> FetchTopic:
 
 
 class Client(asyncio.Protocol):
-    """Sends a batch, counts the answers, sends the next one. Connects again when it was hung up on."""
+    """Sends a batch, counts the responses, sends the next batch. Reconnects when the broker closes the connection."""
 
     def __init__(self, storm: Storm) -> None:
         self._storm = storm
@@ -198,14 +192,14 @@ class Client(asyncio.Protocol):
         if self._awaited <= 0:  # a damaged length may make two requests of one
             self._send()
 
-    def connection_lost(self, problem: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         self._storm.clients.discard(self)
         if self._patience is not None:
             self._patience.cancel()
         if not self._gives_up:
             self._storm.counts.hung_up += 1
         if not self._storm.ends:
-            self._storm.connects()
+            self._storm.connect_client()
 
     def _send(self) -> None:
         if self._patience is not None:
@@ -226,19 +220,19 @@ class Client(asyncio.Protocol):
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Ends the connection; another client comes in its place."""
+        """Close the connection; another client replaces it."""
         self._gives_up = True
         self._transport.abort()
 
 
 def _named(frame: bytes) -> str:
-    """The API and version that a frame says it is of."""
+    """Return the API and version in the header of a frame."""
     api = API_BY_KEY.get(int.from_bytes(frame[4:6], "big", signed=True))
     return "something damaged" if api is None else f"{api.name} v{int.from_bytes(frame[6:8], 'big', signed=True)}"
 
 
 async def connect(storm: Storm) -> None:
-    """A further client. None any more when the broker is gone."""
+    """Connect another client, unless the broker is gone."""
     while not storm.ends:
         try:
             async with asyncio.timeout(CONNECTS_WITHIN_S):

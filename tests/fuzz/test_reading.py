@@ -1,4 +1,4 @@
-"""A client's bytes: read where the guard has looked, within bounds, and never with another end than DecodeError."""
+"""Bytes of a client are read within limits, and the only error is DecodeError."""
 
 import pytest
 
@@ -28,8 +28,8 @@ def test_nobody_can_ask_for_memory(name: str, version: int, body: str) -> None:
 
 @pytest.mark.parametrize("seed", seeds(2))
 def test_made_up_and_damaged_requests(seed: int) -> None:
-    problem = fuzz(seed, EFFORT.frames)
-    assert problem is None, f"KOHORT_SEED={seed}: {problem}"
+    error = fuzz(seed, EFFORT.frames)
+    assert error is None, f"KOHORT_SEED={seed}: {error}"
 
 
 def test_every_api_is_among_them() -> None:

@@ -1,4 +1,4 @@
-"""What the sentinel holds a broker to: the time that it works while somebody waits, not what a busy machine adds."""
+"""The sentinel measures the time that the broker works for a request, not the delay of a busy machine."""
 
 import os
 import socket
@@ -23,19 +23,19 @@ class Server:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        heard, _ = self._listening.accept()
+        request, _ = self._listening.accept()
         self._listening.accept()
-        heard.recv(1_000)
+        request.recv(1_000)
         end_s = process_time() + self._works_s
         while process_time() < end_s:
             pass
-        heard.sendall(ANSWER)
+        request.sendall(ANSWER)
 
 
 def watched(works_s: float) -> Sentinel:
     server = Server(works_s)
     sentinel = Sentinel(server.port, os.getpid(), server.port)
-    sentinel.beats_once(BEAT)
+    sentinel.send_heartbeat(BEAT)
     return sentinel
 
 

@@ -1,4 +1,4 @@
-"""A storm goes on whatever happens to its clients, and no request takes it long to make."""
+"""A storm continues whatever happens to its clients, and requests are generated quickly."""
 
 import asyncio
 from dataclasses import fields, is_dataclass
@@ -18,21 +18,22 @@ WITHIN_S = 60
 
 
 @pytest.fixture(scope="module")
-def made() -> Storm:
-    """One for all tests, of few requests: to make all of them takes seconds."""
+def shared_storm() -> Storm:
+    """One storm with few requests for all tests, because generating all requests takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storm_module, "OF_EACH", 1)
         return Storm(0, Random(7))
 
 
 @pytest.fixture
-def storm(made: Storm) -> Storm:
-    made.counts, made.ends = storm_module.Counts(), False
-    return made
+def storm(shared_storm: Storm) -> Storm:
+    """The shared storm without clients."""
+    shared_storm.counts, shared_storm.ends = storm_module.Counts(), False
+    return shared_storm
 
 
 class OftenLarge(Random):
-    """Makes every array a large one."""
+    """Random numbers that make every array large."""
 
     def random(self) -> float:
         return 0.99
@@ -42,10 +43,10 @@ class OftenLarge(Random):
 
 
 def elements(value: Any) -> int:
-    """How many elements of arrays there are, those of elements included."""
+    """Count the elements of arrays, including nested ones."""
     if isinstance(value, tuple):
         return len(value) + (len(value) * elements(value[0]) if value else 0)
-    return sum(elements(getattr(value, each.name)) for each in fields(value)) if is_dataclass(value) else 0
+    return sum(elements(getattr(value, element.name)) for element in fields(value)) if is_dataclass(value) else 0
 
 
 @pytest.mark.parametrize("name", ["offset_fetch", "offset_commit", "produce", "create_topics", "alter_configs"])
@@ -53,10 +54,10 @@ def test_nested_arrays_fit_limits(name: str) -> None:
     version = max(version for each, version in VERSIONS if each == name)
     entity = load(name).entity(version, EntityType.request)
     requests = Requests(OftenLarge(7), (20_000,))
-    made = requests._instance(entity)
-    assert MOST_ELEMENTS >= elements(made) / 10 > 1_000  # of several arrays
-    again = requests._instance(entity)
-    assert elements(again) == elements(made)  # it does not shrink from one to the next
+    instance = requests._instance(entity)
+    assert MOST_ELEMENTS >= elements(instance) / 10 > 1_000  # of several arrays
+    repeated = requests._instance(entity)
+    assert elements(repeated) == elements(instance)  # it does not shrink from one to the next
 
 
 async def test_unanswered_client_is_reported(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,15 +86,15 @@ async def test_unanswered_client_is_reported(storm: Storm, monkeypatch: pytest.M
 
 async def test_idle_clients_are_replaced(storm: Storm) -> None:
     watch = Stillness(storm)
-    assert watch.looks(0) == []
+    assert watch.check(0) == []
     storm.counts.sent = 5
-    assert watch.looks(SILENT_S) == []  # something was sent meanwhile
+    assert watch.check(SILENT_S) == []  # something was sent meanwhile
     storm.counts.unanswered["fetch v11"] = 3
-    assert watch.looks(2 * SILENT_S - 1) == []
-    (told,) = watch.looks(2 * SILENT_S)
-    assert "after 5 frames no client sent anything" in told
-    assert told.endswith("given up on fetch v11 3")
-    assert watch.looks(2 * SILENT_S + 1) == []
+    assert watch.check(2 * SILENT_S - 1) == []
+    (finding,) = watch.check(2 * SILENT_S)
+    assert "after 5 frames no client sent anything" in finding
+    assert finding.endswith("given up on fetch v11 3")
+    assert watch.check(2 * SILENT_S + 1) == []
 
 
 async def test_client_reconnects_until_accepted(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""`python -m tests.release`: what a release uploads, built and tried as its users will."""
+"""`python -m tests.release`: builds the files of a release and tries them as users do."""

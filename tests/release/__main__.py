@@ -1,4 +1,4 @@
-"""`make release`: builds what a release uploads into dist/, and tries each file where nothing of kohort is."""
+"""`make release`: builds the files of a release into dist/, and tries each in an environment without kohort."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIST = ROOT / "dist"
 
 
 def main() -> int:
-    """Returns 1, with one sentence, when a file is none that one would upload."""
+    """Build and try the files. Return 1, after printing one sentence, if a file must not be uploaded."""
     began = time.monotonic()
 
     def says(text: str) -> None:
@@ -35,7 +35,7 @@ def main() -> int:
             for number, path in enumerate(built):
                 says(f"trying {path.name} in an empty environment: README's first test, kohort demo")
                 tried = try_out(path, folder / f"tried-{number}")
-                figures = (f"{each:.0f}" for each in (tried.install, tried.test, tried.demo))
+                figures = (f"{install:.0f}" for install in (tried.install, tried.test, tried.demo))
                 table.add_row(
                     path.name, f"{path.stat().st_size / 1000:,.0f}", digest(path)[:12], *figures, tried.version
                 )
@@ -51,7 +51,7 @@ def main() -> int:
         for path in built:
             shutil.copy(path, DIST)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
-    says(f"kohort {VERSION} is in dist/; CONTRIBUTING.md says what is uploaded, and in which order")
+    says(f"kohort {VERSION} is in dist/; see CONTRIBUTING.md for the upload")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The files of a release: the archive of the sources, the plain wheel, and the compiled one for this machine."""
+"""Builds the files of a release: source archive, plain wheel, and compiled wheel for this machine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["
 
 
 class ReleaseError(Exception):
-    """Why this is no release. The text is one sentence for the person who makes it."""
+    """Error in a release. Its text is one sentence for the person who builds it."""
 
 
 def build(folder: Path) -> list[Path]:
-    """Archive and plain wheel, each built twice and alike; then the compiled wheel, built of the archive."""
+    """Build the archive and the plain wheel twice, compare them, then build the compiled wheel from the archive."""
     environment = os.environ | {"SOURCE_DATE_EPOCH": _moment()}
     first, second = (_built(folder / name, environment) for name in ("first", "second"))
     for one, other in zip(first, second, strict=True):
@@ -39,9 +39,9 @@ def build(folder: Path) -> list[Path]:
 
 
 def _moment() -> str:
-    """When the last commit was made: a release does not depend on the day on which it is built."""
-    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "315532800"
+    """Return the time of the last commit, so that a release does not depend on the day of its build."""
+    result = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return result.stdout.strip() or "315532800"
 
 
 def _built(out: Path, environment: dict[str, str]) -> list[Path]:
@@ -55,7 +55,7 @@ def _settle(archive: Path, moment: int) -> None:
     """Writes an archive anew, with one time, no owners and its files in order: setuptools leaves in what it finds."""
     raw = io.BytesIO()
     with tarfile.open(archive) as old, tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as new:
-        for member in sorted(old.getmembers(), key=lambda each: each.name):
+        for member in sorted(old.getmembers(), key=lambda getmember: getmember.name):
             member.mtime, member.uid, member.gid, member.uname, member.gname = moment, 0, 0, "", ""
             member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
             member.pax_headers = {}
@@ -65,18 +65,22 @@ def _settle(archive: Path, moment: int) -> None:
 
 
 def _run(arguments: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ReleaseError(f"{' '.join(arguments[:3])} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    result = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ReleaseError(f"{' '.join(arguments[:3])} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
 
 
 def digest(path: Path) -> str:
-    """SHA-256, as an index shows it."""
+    """Return the SHA-256 digest in the form of a package index."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def check(files: list[Path]) -> None:
-    """Raises ReleaseError for a file that an index would refuse or a user would miss something in."""
+    """Check the files.
+
+    Raises:
+        ReleaseError: An index would reject a file, or a file lacks something that users need.
+    """
     _run(["-m", "twine", "check", "--strict", *map(str, files)], dict(os.environ))
     if len(files) != 3 or not any(_is_compiled(path) for path in files):
         names = ", ".join(path.name for path in files)
@@ -95,17 +99,17 @@ def _is_compiled(path: Path) -> bool:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """The files of an archive or a wheel, by name."""
+    """Return the files of an archive or a wheel by name."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             return {name: wheel.read(name) for name in wheel.namelist()}
-    found = {}
+    files = {}
     with tarfile.open(path) as archive:
         for member in archive.getmembers():
             file = archive.extractfile(member)
             if file is not None:
-                found[member.name.partition("/")[2]] = file.read()
-    return found
+                files[member.name.partition("/")[2]] = file.read()
+    return files
 
 
 def _check_contents(path: Path, files: dict[str, bytes]) -> None:

@@ -1,4 +1,4 @@
-"""A file of a release, installed where nothing of kohort is, and used as README says."""
+"""Installs a file of a release in an environment without kohort, and uses it as described in README."""
 
 from __future__ import annotations
 
@@ -42,16 +42,14 @@ EVENTLET = "import eventlet; eventlet.monkey_patch({})\n"
 class Tried(NamedTuple):
     """Seconds that each step took."""
 
-    install: float
-    """With all that it needs, nothing of it in a cache."""
-    test: float
-    """README's first test."""
+    install: float  # with all dependencies, without a cache
+    test: float  # the first test of README
     demo: float
     version: str
 
 
 class _Environment:
-    """A folder with a virtual environment, in which steps are run."""
+    """Folder with a virtual environment."""
 
     def __init__(self, file: Path, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -63,9 +61,13 @@ class _Environment:
         }
 
     def step(self, *command: str | Path, exit_code: int = 0, **variables: str) -> tuple[float, str]:
-        """Run a command, and return its seconds and its output. Raises ReleaseError for another exit code."""
+        """Run a command, and return its seconds and its output.
+
+        Raises:
+            ReleaseError: The command has another exit code.
+        """
         began = time.monotonic()
-        done = subprocess.run(
+        result = subprocess.run(
             list(map(str, command)),
             cwd=self.folder,
             env=self._variables | variables,
@@ -74,13 +76,15 @@ class _Environment:
             check=False,
             timeout=STEP_S,
         )
-        if done.returncode != exit_code:
-            said = " ".join(map(str, command[1:4]))
-            raise ReleaseError(f"{self._file.name}: {said} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return time.monotonic() - began, done.stdout
+        if result.returncode != exit_code:
+            output = " ".join(map(str, command[1:4]))
+            raise ReleaseError(
+                f"{self._file.name}: {output} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
+            )
+        return time.monotonic() - began, result.stdout
 
 
-def try_beside_pytest(wheel: Path, folder: Path) -> None:
+def try_with_pytest_projects(wheel: Path, folder: Path) -> None:
     """Run pytest in a project that treats warnings as errors, with and without other plugins.
 
     Raises ReleaseError if the installation of the wheel changes what happens there.
@@ -103,7 +107,7 @@ def try_beside_pytest(wheel: Path, folder: Path) -> None:
                     raise ReleaseError(f"{wheel.name} with {pytest} and {plugins}: expected 2 passed\n{text}")
 
 
-def try_beside_greenlets(wheel: Path, folder: Path) -> None:
+def try_with_greenlets(wheel: Path, folder: Path) -> None:
     """Raise ReleaseError if the fixture does not fail at once in a process that gevent or eventlet has patched."""
     tried = _Environment(wheel, folder / "greenlets")
     tried.step(sys.executable, "-m", "venv", tried.folder / "venv")
@@ -117,7 +121,11 @@ def try_beside_greenlets(wheel: Path, folder: Path) -> None:
 
 
 def try_out(path: Path, folder: Path) -> Tried:
-    """Install a file as its users do, and run the first test of README. Raises ReleaseError if a step fails."""
+    """Install a file as its users do, and run the first test of README.
+
+    Raises:
+        ReleaseError: A step fails.
+    """
     tried = _Environment(path, folder)
     step, python = partial(tried.step, PIP_NO_CACHE_DIR="1"), tried.python
     install, _ = step(sys.executable, "-m", "venv", folder / "venv")
@@ -125,9 +133,9 @@ def try_out(path: Path, folder: Path) -> Tried:
     more, _ = step(python, "-m", "pip", "install", "--quiet", f"{path}[{EXTRAS}]", *needed)
     (folder / "test_first.py").write_text(first_test())
     (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
-    test, told = step(python, "-m", "pytest", "-q", "test_first.py")
-    if "1 passed" not in told:
-        raise ReleaseError(f"{path.name}: README's first test did not pass:\n{told}")
+    test, times = step(python, "-m", "pytest", "-q", "test_first.py")
+    if "1 passed" not in times:
+        raise ReleaseError(f"{path.name}: README's first test did not pass:\n{times}")
     kohort = folder / "venv" / "bin" / "kohort"
     _, version = step(kohort, "--version")
     demo, _ = step(kohort, "demo", "--plain", "--out", folder / "demo")
@@ -135,7 +143,7 @@ def try_out(path: Path, folder: Path) -> Tried:
 
 
 def first_test() -> str:
-    """The first block of Python in README."""
-    found = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1]
+    """Return the first Python block of README."""
+    match = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert match is not None
+    return match[1]

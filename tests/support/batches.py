@@ -48,7 +48,7 @@ def batch(
         at: Timestamp of all records, or one timestamp for each.
         producer: Id, epoch and sequence of the first record.
     """
-    pairs = [each if isinstance(each, tuple) else (None, each) for each in records]
+    pairs = [record if isinstance(record, tuple) else (None, record) for record in records]
     times = [at] * max(len(pairs), 1) if isinstance(at, int) else list(at)
     body = b"".join(record(n, key, value, times[n] - times[0]) for n, (key, value) in enumerate(pairs))
     if attributes & 7 == 1:
@@ -90,20 +90,20 @@ def split(chunks: Sequence[bytes | memoryview]) -> list[bytes]:
 
 def offsets(chunks: Sequence[bytes | memoryview]) -> list[int]:
     """Return the base offsets of the batches in data read from a log."""
-    return [unpack_from(">q", each)[0] for each in split(chunks)]
+    return [unpack_from(">q", chunk)[0] for chunk in split(chunks)]
 
 
 def contents(chunks: Sequence[bytes | memoryview]) -> list[tuple[int, bytes | None, bytes | None]]:
     """Return offset, key and value of each record, after checking all checksums."""
     found = []
-    for each in split(chunks):
+    for chunk in split(chunks):
         base, attributes, count = (
-            unpack_from(">q", each)[0],
-            unpack_from(">h", each, 21)[0],
-            unpack_from(">i", each, 57)[0],
+            unpack_from(">q", chunk)[0],
+            unpack_from(">h", chunk, 21)[0],
+            unpack_from(">i", chunk, 57)[0],
         )
-        assert crc32c(each[21:]) == unpack_from(">I", each, 17)[0], "the checksum must hold"
-        body = gzip.decompress(each[61:]) if attributes & 7 == 1 else each[61:]
+        assert crc32c(chunk[21:]) == unpack_from(">I", chunk, 17)[0], "the checksum must hold"
+        body = gzip.decompress(chunk[61:]) if attributes & 7 == 1 else chunk[61:]
         at = 0
         for _ in range(count):
             length, at = unvarint(body, at)

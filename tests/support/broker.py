@@ -116,11 +116,11 @@ class Client:
 
     def ids(self) -> list[int]:
         """Return the correlation ids of the frames received since the last call."""
-        return [int.from_bytes(each[:4]) for each in self.heard()]
+        return [int.from_bytes(response[:4]) for response in self.heard()]
 
     def hears(self, name: str, version: int = 0) -> list[tuple[int, Any]]:
         """Decode the frames received since the last call and return them with their correlation ids."""
-        return [message(name).read_response(version, each) for each in self.heard()]
+        return [message(name).read_response(version, response) for response in self.heard()]
 
     def asks(self, name: str, version: int = 0, **fields: Any) -> Any:
         """Send a request and return its response, which must be immediate."""

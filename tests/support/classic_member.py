@@ -109,8 +109,8 @@ class ClassicMember(GroupMember):
     def leave(self, *others: ClassicMember, reason: str | None = None) -> Said:
         """Leave the group, together with `others` in the same request."""
         members = tuple(
-            MemberIdentity(member_id=each.member_id, group_instance_id=each.instance, reason=reason)
-            for each in (self, *others)
+            MemberIdentity(member_id=item.member_id, group_instance_id=item.instance, reason=reason)
+            for item in (self, *others)
         )
         return Said("leave_group", {"group_id": self.group_id, "members": members}, self._left)
 
@@ -166,7 +166,7 @@ class ClassicMember(GroupMember):
 
     def shares(self) -> dict[str, bytes]:
         """Assign the topics to the members that it leads, except partitions that another member still owns."""
-        wants = {each.member_id: read_subscription(each.metadata) for each in self.followers}
+        wants = {follower.member_id: read_subscription(follower.metadata) for follower in self.followers}
         holders = {
             (name, number): member_id
             for member_id, wanted in wants.items()
@@ -179,5 +179,5 @@ class ClassicMember(GroupMember):
             takers = sorted(who for who, wanted in wants.items() if wanted is not None and name in wanted.topics)
             for number, who in enumerate(takers):
                 dealt = range(number, self.topics.partitions_of(name), len(takers))
-                shares[who][name] = tuple(each for each in dealt if holders.get((name, each), who) == who)
+                shares[who][name] = tuple(number for number in dealt if holders.get((name, number), who) == who)
         return {who: write_assignment(Assignment(version=1, partitions=share)) for who, share in shares.items()}

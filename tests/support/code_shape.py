@@ -178,7 +178,7 @@ class _Flattener:
         if not placeholders:  # the same as a plain string
             self.shape.structure[-1] = "Constant"
         self.shape.structure.append("text")
-        text = "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
+        text = "".join(str(value.value) if isinstance(value, ast.Constant) else "{}" for value in node.values)
         self.shape.texts.append(Text(text, node.lineno, False))
         for value in placeholders:
             self._visit(value.value)
@@ -201,7 +201,7 @@ class _Flattener:
             self._mark_as_names(node.value)
 
     def _mark_as_names(self, node: ast.expr) -> None:
-        count = sum(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in ast.walk(node))
+        count = sum(isinstance(child, ast.Constant) and isinstance(child.value, str) for child in ast.walk(node))
         if count:
             self.shape.texts[-count:] = [text._replace(is_name=True) for text in self.shape.texts[-count:]]
 
@@ -295,8 +295,8 @@ class _Flattener:
         self._body(node.body, node)
         self._scopes.pop()
         self._path.pop()
-        fields = [each.target for each in node.body if isinstance(each, ast.AnnAssign)]
-        names = [Name(PUBLIC, each.id, each.lineno) for each in fields if isinstance(each, ast.Name)]
+        fields = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
+        names = [Name(PUBLIC, field.id, field.lineno) for field in fields if isinstance(field, ast.Name)]
         if names:
             self.shape.parameters.append((node.name, names))
 
@@ -330,5 +330,5 @@ class _Flattener:
 
 
 def shape_of(text: str) -> Shape:
-    """Return what is compared of a file's text."""
+    """Return the parts of a file's text that are compared."""
     return _Flattener().flatten(ast.parse(text))

@@ -81,7 +81,7 @@ class ConsumerMember(GroupMember):
         by_topic: dict[UUID, list[int]] = {}
         for topic_id, partition in sorted(self.owned):
             by_topic.setdefault(topic_id, []).append(partition)
-        return tuple(TopicPartitions(topic_id=each, partitions=tuple(by_topic[each])) for each in by_topic)
+        return tuple(TopicPartitions(topic_id=item, partitions=tuple(by_topic[item])) for item in by_topic)
 
     # Responses
 
@@ -94,7 +94,7 @@ class ConsumerMember(GroupMember):
             self.member_id, self.member_epoch = response.member_id, response.member_epoch
             if response.assignment is not None:
                 given = response.assignment.topic_partitions
-                self.told = {(each.topic_id, number) for each in given for number in each.partitions}
+                self.told = {(entry.topic_id, number) for entry in given for number in entry.partitions}
         return error
 
     def is_refused(self, error: E) -> None:

@@ -5,8 +5,7 @@
     bob.leaves()
     assert ada.beats() is E.rebalance_in_progress
 
-A request returns a `Ticket`; `ticket.heard` is its response, or None before that. Members remember the id and the
-generation that they received.
+A request returns a `Ticket`, which stores its response. Members remember the id and the generation that they received.
 """
 
 from dataclasses import dataclass, field, replace
@@ -339,7 +338,7 @@ class ClassicTalker(Talker, ClassicMember):
             case LeaveGroupRequest():
                 return leave_group(coordinator, request, ticket, now_ms)
             case OffsetCommitRequest():
-                topics = [(each.name, each.topic_id, each) for each in request.topics]
+                topics = [(topic.name, topic.topic_id, topic) for topic in request.topics]
                 commit = Commit(request, topics, refused=[], ticket=ticket, knows_epochs=self.knows_epochs)
                 return offset_commit(coordinator, commit, now_ms)
         assert isinstance(request, HeartbeatRequest)

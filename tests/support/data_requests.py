@@ -125,8 +125,8 @@ def records(response: Any) -> list[tuple[int, bytes | None, bytes | None]]:
     """Return offset, key and value of each record in a Fetch response."""
     return [
         record
-        for each in response.responses
-        for part in each.partitions
+        for answer in response.responses
+        for part in answer.partitions
         if part.records
         for record in contents(list(part.records))
     ]

@@ -35,5 +35,7 @@ def modules_of(arguments: list[str]) -> list[Path]:
     """
     asked = [ROOT / argument.partition("::")[0] for argument in arguments]
     return [
-        path for path in sorted((ROOT / "tests").rglob("test_*.py")) if any(path.is_relative_to(each) for each in asked)
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if any(path.is_relative_to(request) for request in asked)
     ]

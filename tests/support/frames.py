@@ -43,6 +43,6 @@ def to_commit(
 
 
 def to_fetch(group_id: str, topic: str | None = None, *partitions: int) -> tuple[OffsetFetchRequestGroup, ...]:
-    """Return the only group of an OffsetFetch request, for all committed offsets if no topic is given."""
+    """Return the only group of an OffsetFetch request, for all committed offsets without a topic."""
     topics = None if topic is None else (OffsetFetchRequestTopic(name=topic, partition_indexes=partitions),)
     return (OffsetFetchRequestGroup(group_id=group_id, topics=topics),)

@@ -1,11 +1,7 @@
 """A group member without a connection: its requests, and its reaction to responses, like a client library.
 
-There are `ClassicMember` and `ConsumerMember`. The driver of a member passes its requests to a broker, and the
-responses
-back:
-
-    said = member.next()
-    said.hear(wire.asks(said.api, VERSIONS[said.api], **said.fields))
+There are `ClassicMember` and `ConsumerMember`. The driver of a member passes the requests of `next` to a broker, and
+the responses back.
 
 Intended deviations, such as a member that crashes, lies or is slow, belong to the driver.
 """
@@ -162,9 +158,9 @@ class GroupMember:
             (group,) = response.groups
             ids = self.topics.topic_ids()
             for topic in group.topics:
-                for each in topic.partitions:
-                    if topic.name in ids and (at := (ids[topic.name], each.partition_index)) in partitions & self.owned:
-                        self.fetched(at, each.committed_offset)
+                for part in topic.partitions:
+                    if topic.name in ids and (at := (ids[topic.name], part.partition_index)) in partitions & self.owned:
+                        self.fetched(at, part.committed_offset)
             return self._heard_of_offsets(group.error_code)
 
         return Said("offset_fetch", {"groups": (asked,), "require_stable": True}, heard)

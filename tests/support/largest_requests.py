@@ -29,7 +29,7 @@ from tests.support.frames import to_commit
 
 TOPIC = "wide"
 GROUPS = {"classic": "classic", "consumer": "consumer", "share": "share", "streams": "streams"}
-"""The groups that `prepare` makes, by their type; so they are called."""
+"""Ids of the groups that `prepare` creates, by type."""
 
 Ask = Callable[..., Any]
 """Sends a request of an API and a version with these fields, and returns its response."""
@@ -48,17 +48,18 @@ class Request(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it is in a list: `describe_share_group_offsets groups repeated`."""
+        """Return its title in a list: `describe_share_group_offsets groups repeated`."""
         return f"{self.name} {self.array} {self.flavor}"
 
 
 FLAVORS = ("existing", "repeated", "unknown", "null")
-"""What the elements of the long array name: each another existing thing (as far as possible), one existing
-thing again and again, things that do not exist, or all that there is (null for an array in the element)."""
+"""Content of the long array: existing things (as many as possible), one existing thing repeatedly, things that do not
+exist, or everything (null for an array in the element).
+"""
 
 
 def prepare(ask: Ask, partitions: int) -> UUID:
-    """Make what the requests name. Returns the id of the topic."""
+    """Create everything that the requests name, and return the id of the topic."""
     topic = CreatableTopic(name=TOPIC, num_partitions=partitions, replication_factor=1, assignments=(), configs=())
     ask("create_topics", 7, topics=(topic,), timeout_ms=30_000)
     for key_type, key in ((0, "classic"), (0, "consumer"), (0, "share"), (0, "streams"), (1, "transaction")):

@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--allow", metavar="OLD=NEW", action="append", default=[], help="accept this renaming")
     parser.add_argument("--docstrings", action="store_true", help="print changed docstrings, too")
     options = parser.parse_args(arguments)
-    allowed = [(old, new) for old, _, new in (each.partition("=") for each in options.allow)]
+    allowed = [(old, new) for old, _, new in (item.partition("=") for item in options.allow)]
     if options.against:
         files = list(_changed_files(options.against, options.revision, options.paths))
     elif len(options.paths) == 2:

@@ -9,7 +9,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def all_arguments(arguments: ast.arguments) -> list[ast.arg]:
-    extra = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    extra = [vararg for vararg in (arguments.vararg, arguments.kwarg) if vararg is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
 
 
@@ -48,7 +48,7 @@ def bound_names(scope: ast.AST) -> set[str]:
         elif isinstance(node, ast.alias):
             names.add(node.asname or node.name.partition(".")[0])
         elif isinstance(node, COMPREHENSIONS):  # only `:=` binds outside of it
-            todo += [each for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
+            todo += [child for child in ast.walk(node) if isinstance(child, ast.NamedExpr)]
         elif not isinstance(node, ast.Lambda):
             todo += ast.iter_child_nodes(node)
     return names - outside

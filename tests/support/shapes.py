@@ -20,15 +20,15 @@ def _value(hint: Any, value: Any) -> Any:
         (get_args(part)[0] for part in (hint, *get_args(hint)) if get_origin(part) is tuple and get_args(part)), None
     )
     if isinstance(value, list):
-        return tuple(shape(inner, each) if isinstance(each, dict) else each for each in value)
+        return tuple(shape(inner, item) if isinstance(item, dict) else item for item in value)
     return value
 
 
 def errors_in(message: object) -> Iterator[ErrorCode]:
     """Yield each error code in a response, at any depth."""
     if isinstance(message, tuple | list):
-        for each in message:
-            yield from errors_in(each)
+        for item in message:
+            yield from errors_in(item)
     elif is_dataclass(message):
         for field in fields(message):
             value = getattr(message, field.name)

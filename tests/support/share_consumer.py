@@ -81,7 +81,7 @@ class ShareConsumer:
             self.epoch = response.member_epoch
             if response.assignment is not None:
                 given = response.assignment.topic_partitions
-                self.owned = {(each.topic_id, number) for each in given for number in each.partitions}
+                self.owned = {(entry.topic_id, number) for entry in given for number in entry.partitions}
         return error
 
     # Requests to leaders
@@ -94,7 +94,7 @@ class ShareConsumer:
         added = wanted - known
         named = {topic_id: sorted({at[1] for at in (*added, *said) if at[0] == topic_id}) for topic_id, _ in wanted}
         topics = tuple(
-            FetchTopic(topic_id=topic_id, partitions=tuple(_partition(said, (topic_id, each)) for each in indexes))
+            FetchTopic(topic_id=topic_id, partitions=tuple(_partition(said, (topic_id, index)) for index in indexes))
             for topic_id, indexes in named.items()
             if indexes
         )
@@ -120,7 +120,7 @@ class ShareConsumer:
         fields = {
             "group_id": self.group_id, "member_id": self.member_id, "is_renew_ack": renews,
             "share_session_epoch": session.epoch if epoch is None else epoch,
-            "topics": tuple(AcknowledgeTopic(topic_id=each, partitions=tuple(topics[each])) for each in topics),
+            "topics": tuple(AcknowledgeTopic(topic_id=topic, partitions=tuple(topics[topic])) for topic in topics),
         }  # fmt: skip
         return Said("share_acknowledge", fields, self._session_heard(node))
 
@@ -152,8 +152,10 @@ def delivered(response: Any) -> Iterator[Delivered]:
     for topic in response.responses:
         for part in topic.partitions:
             at = topic.topic_id, part.partition_index
-            for each in part.acquired_records:
-                yield Delivered(at, each.first_offset, each.last_offset, each.delivery_count)
+            for acquired_record in part.acquired_records:
+                yield Delivered(
+                    at, acquired_record.first_offset, acquired_record.last_offset, acquired_record.delivery_count
+                )
 
 
 def outcomes(said: Said, response: Any) -> Iterator[tuple[At, E]]:
@@ -185,4 +187,4 @@ def _forgotten(partitions: Iterable[At]) -> tuple[ForgottenTopic, ...]:
     indexes: dict[UUID, list[int]] = {}
     for topic_id, index in sorted(partitions):
         indexes.setdefault(topic_id, []).append(index)
-    return tuple(ForgottenTopic(topic_id=each, partitions=tuple(indexes[each])) for each in indexes)
+    return tuple(ForgottenTopic(topic_id=index, partitions=tuple(indexes[index])) for index in indexes)

@@ -24,8 +24,8 @@ class SlowThreads:
         """Complete the current sync."""
         ((files, done),) = self.running
         self.running.clear()
-        for each in files:
-            each.sync()
+        for file in files:
+            file.sync()
         done(problem)
 
 

@@ -36,7 +36,7 @@ class StillLoop:
     def run_first(self, function: Callable[[], None]) -> None:
         """Run `function` now if it is scheduled for the next turn."""
         if function in self._soon:
-            self._soon = [each for each in self._soon if each != function]
+            self._soon = [item for item in self._soon if item != function]
             function()
 
     def wait(self, length_ms: int) -> None:

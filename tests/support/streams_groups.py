@@ -13,7 +13,7 @@ def picture_of(group: StreamsGroup) -> Any:
     return {
         "epoch": (group.epoch, group.metadata_hash, group.validated_topology_epoch, group.configs),
         "target epoch": (group.target_epoch, group.target_timestamp_ms),
-        "members": {each.member_id: (each.metadata, each.current) for each in group.members.values()},
+        "members": {member.member_id: (member.metadata, member.current) for member in group.members.values()},
         "targets": dict(group.targets),
         "topology": group.topology,
         "state": (group.state, group.settled),
@@ -35,9 +35,9 @@ def _check_owners(group: StreamsGroup) -> None:
     for member in group.members.values():
         process_id = member.metadata.process_id
         for tasks in (member.current.assigned, member.current.revoking):
-            active.update((name, each) for name in tasks.active for each in tasks.active[name])
+            active.update((name, item) for name in tasks.active for item in tasks.active[name])
             for by_subtopology in tasks.roles:
-                held.update((process_id, name, each) for name in by_subtopology for each in by_subtopology[name])
+                held.update((process_id, name, item) for name in by_subtopology for item in by_subtopology[name])
     assert set(active.values()) <= {1}, f"active twice: {active.most_common(1)}"
     assert set(held.values()) <= {1}, f"twice in one process: {held.most_common(1)}"
     assert all(group.owners.is_active(*task) for task in active), "an owner is not known"

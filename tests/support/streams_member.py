@@ -64,7 +64,7 @@ class StreamsMember(GroupMember):
 
     def _read(self) -> Iterable[tuple[Any, int]]:
         ids = self.topics.topic_ids()
-        by_id = {each.subtopology_id: each for each in self.topology.subtopologies}
+        by_id = {subtopology.subtopology_id: subtopology for subtopology in self.topology.subtopologies}
         for subtopology_id, partition in self.active:
             for name in read_by(by_id[subtopology_id]):
                 if name in ids and partition < self.topics.partitions_of(name):
@@ -121,7 +121,7 @@ class StreamsMember(GroupMember):
         elif error is E.none:
             self.member_epoch = response.member_epoch
             self.seen_endpoints = response.endpoint_information_epoch
-            self.statuses = tuple(each.status_code for each in response.status)
+            self.statuses = tuple(status.status_code for status in response.status)
             if response.active_tasks is not None:
                 self.told_active, self.told_standby = _tasks(response.active_tasks), _tasks(response.standby_tasks)
                 self.active, self.standby = self.active | self.told_active, self.standby | self.told_standby
@@ -141,7 +141,7 @@ class StreamsMember(GroupMember):
 
 def read_by(subtopology: Subtopology) -> tuple[str, ...]:
     """Return the topics that a subtopology reads."""
-    return (*subtopology.source_topics, *(each.name for each in subtopology.repartition_source_topics))
+    return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))
 
 
 def task_ids(tasks: TaskIdSet) -> tuple[TaskIds, ...]:
@@ -149,8 +149,8 @@ def task_ids(tasks: TaskIdSet) -> tuple[TaskIds, ...]:
     by_id: dict[str, list[int]] = {}
     for subtopology_id, partition in sorted(tasks):
         by_id.setdefault(subtopology_id, []).append(partition)
-    return tuple(TaskIds(subtopology_id=each, partitions=tuple(by_id[each])) for each in by_id)
+    return tuple(TaskIds(subtopology_id=item, partitions=tuple(by_id[item])) for item in by_id)
 
 
 def _tasks(task_ids: Iterable[TaskIds]) -> TaskIdSet:
-    return {(each.subtopology_id, partition) for each in task_ids for partition in each.partitions}
+    return {(task_id_.subtopology_id, partition) for task_id_ in task_ids for partition in task_id_.partitions}

@@ -138,7 +138,7 @@ def offenders() -> tuple[Offender, ...]:
     quotations = quoted(stored_quotations())
     in_code = [offender for path in _files("*.py") for offender in check_file(path, quotations)]
     in_documents = [
-        each for path in _files("*.md", "*.talk", "*.html", "*.js") for each in check_document(path, quotations)
+        item for path in _files("*.md", "*.talk", "*.html", "*.js") for item in check_document(path, quotations)
     ]
     return (*in_code, *in_documents)
 

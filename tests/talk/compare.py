@@ -1,7 +1,7 @@
-"""Expected against heard.
+"""Compares expected and received values.
 
-`_` is anything; `$name` stands for what it met first; `10..20` is a range; `~pattern` a regular expression, in which
-UUID stands for one; a list that ends in `...` may be longer. Fields that nobody mentions are not compared.
+`_` is anything; `$name` is bound to the first value it meets; `10..20` is a range; `~pattern` a regular expression,
+in which UUID matches a UUID; a list that ends in `...` may be longer. Fields that are not mentioned are not compared.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ IN_ORDER = {
     ("Fetch", "records"),
     ("ShareFetch", "records"),
     ("GroupLog", "records"),
-}
-"""Lists of structures whose order says something; others are compared in any order."""
+}  # lists of structures in which the order matters; others are compared in any order
 
 Names = dict[str, Value]
 
 
 def differences(api: str, expected: Value, heard: Value, names: Names, path: str = "") -> list[str]:
-    """What differs, a line each. `names` gains those that are met for the first time, unless something differs."""
+    """Return the differences, one line each. Bind new names in `names` if the result is empty."""
     trial = dict(names)
     if isinstance(heard, Shares) and isinstance(expected, dict):
         found = _compare_shares(api, expected, heard, trial, path)
@@ -38,7 +37,7 @@ def differences(api: str, expected: Value, heard: Value, names: Names, path: str
     elif _same(expected, heard, trial):
         found = []
     else:
-        found = [f"{path}: expected {show(fill(expected, names))}, heard {show(heard)}"]
+        found = [f"{path}: expected {show(fill(expected, names))}, received {show(heard)}"]
     if not found:
         names.update(trial)
     return found
@@ -60,7 +59,7 @@ def _compare_shares(api: str, expected: Value, heard: Shares, names: Names, path
         return differences(api, expected["topic_partitions"], heard.travelled, names, path)
     wanted = {fill(topic, names): partitions for topic, partitions in expected.items()}
     if wanted.keys() != heard.keys():
-        return [f"{path}: expected {show(wanted)}, heard {show(heard)}"]
+        return [f"{path}: expected {show(wanted)}, received {show(heard)}"]
     return _compare_fields(api, wanted, dict(heard), names, path)
 
 
@@ -68,7 +67,7 @@ def _compare_lists(api: str, expected: list[Value], heard: list[Value], names: N
     open_ended = expected[-1:] == ["..."]
     wanted = expected[:-1] if open_ended else expected
     if len(heard) < len(wanted) or (len(heard) > len(wanted) and not open_ended):
-        return [f"{path}: expected {len(wanted)} entries, heard {len(heard)}: {show(heard)}"]
+        return [f"{path}: expected {len(wanted)} entries, received {len(heard)}: {show(heard)}"]
     name = path.rpartition(".")[2]
     if open_ended or ((api, name) not in IN_ORDER and wanted and isinstance(wanted[0], dict)):
         return _compare_in_any_order(api, wanted, heard, names, path)
@@ -90,11 +89,11 @@ def _compare_in_any_order(api: str, wanted: list[Value], heard: list[Value], nam
         best = min(range(len(rest)), key=lambda number: len(trials[number]))
         found += trials[best]
         differences(api, value, rest.pop(best), names)
-    return found or [f"{path}: expected {show(wanted)} in some order, heard {show(heard)}"]
+    return found or [f"{path}: expected {show(wanted)} in some order, received {show(heard)}"]
 
 
 def _assign(api: str, wanted: list[Value], heard: list[Value], names: Names, path: str) -> Names | None:
-    """A way to find each of `wanted` among `heard`: the names it takes. None when there is no way."""
+    """Return new names that match each expected value with a received one, or None if that is impossible."""
     if not wanted:
         return names
     for number, other in enumerate(heard):

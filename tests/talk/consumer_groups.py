@@ -1,5 +1,6 @@
-"""What is left out in heartbeats of consumer groups, and short forms of the answers that members of groups of all newer
-protocols hear. Listed in README.md here.
+"""Defaults in heartbeats of consumer groups, and short forms of the responses in groups of all newer protocols.
+
+README.md in this folder lists them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ KINDS = {
     "consumer": (HEARTBEAT, DESCRIBE, 1),
     "share": (share_groups.HEARTBEAT, share_groups.DESCRIBE, 1),
     "streams": (streams_groups.HEARTBEAT, streams_groups.DESCRIBE, 0),
-}
-"""Who asks for a share of which kind of group, what tells of it, and in which version."""
+}  # by group type: API of the heartbeat, API of the description, and their versions
 WORDS = {
     "epoch": "member_epoch",
     "topics": "subscribed_topic_names",
@@ -33,8 +33,8 @@ WORDS = {
 REFUSED = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
 DESCRIBED_GROUP = {"error_code": "NONE", "error_message": None, "authorized_operations": -(2**31)}
 DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1", "instance_id": None, "subscribed_topic_regex": ""}
+# maximum number of heartbeats of each member until a new group is stable, and the time between them
 MOST_ROUNDS, BETWEEN_ROUNDS_MS = 100, 20
-"""How often everybody beats at most until a group that is being set up is stable."""
 PARTITIONS = {
     "assigned_partitions",
     "partitions_pending_revocation",
@@ -45,7 +45,7 @@ PARTITIONS = {
 
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
-    """With the epoch heard last. A newcomer owns nothing and has half a minute to give up partitions."""
+    """Return a heartbeat with the last received epoch; a new member owns nothing and has 30 s for revocations."""
     values = {WORDS.get(word, word): value for word, value in values.items()}
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
@@ -62,7 +62,7 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
 
 
 def heartbeat_of(kind: str, version: int | None) -> tuple[str, int]:
-    """The API with which members of a kind of group beat, and its usual version unless another one is said."""
+    """Return the heartbeat API of a group type, with its usual version by default."""
     heartbeat, _, usual = KINDS[kind]
     return heartbeat, usual if version is None else version
 
@@ -74,15 +74,19 @@ def share_a_group(
     options: Value,
     own: dict[str, Value],
 ) -> str:
-    """People join one after the other by heartbeat, and beat until the group is stable. Returns what went wrong.
+    """Let people join one after the other by heartbeat, until the group is stable.
 
-    `ways`: to ask and hear, names, and to wait for milliseconds.
+    Args:
+        ways: Functions to send and receive, names, and a function that waits for milliseconds.
+
+    Returns:
+        The error, or an empty string.
     """
     ask, names, wait = ways
     for number, person in enumerate(people, start=1):
         heard = ask(person, KINDS[kind][0], KINDS[kind][2], {"epoch": 0} | options | own[person])
         if heard["error_code"] != "NONE":
-            return f"{person} hears {heard['error_code']} while the group is set up"
+            return f"{person} receives {heard['error_code']} while the group is set up"
         rounds = 0
         while not _is_settled(kind, ask, names, people[:number]):
             rounds += 1
@@ -93,7 +97,7 @@ def share_a_group(
 
 
 def _is_settled(kind: str, ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
-    """Everybody says what they have; whether nothing was news and the group is stable."""
+    """Send a heartbeat for each member. Return whether nothing changed and the group is stable."""
     news = False
     heartbeat, description, version = KINDS[kind]
     for person in people:
@@ -109,7 +113,7 @@ def _is_settled(kind: str, ask: Callable[[str, str, int, Value], Value], names: 
 
 
 def remember(heard: Value, names: Names, person: str) -> None:
-    """The epoch and the share that somebody was told, for the next heartbeat. Who has left is a newcomer."""
+    """Store the received epoch and assignment for the next heartbeat. A member that has left is a new member."""
     if heard["error_code"] == "NONE":
         names[f"{person}_epoch"] = max(heard["member_epoch"], 0)
         if "active_tasks" in heard:
@@ -119,7 +123,7 @@ def remember(heard: Value, names: Names, person: str) -> None:
 
 
 def unsaid(api: str, version: int, said: Value, person: str) -> Value:
-    """What is expected besides what a conversation says."""
+    """Return the expected fields that a conversation leaves out."""
     if api in HEARTBEATS:
         interval: Value
         is_streams = api == streams_groups.HEARTBEAT
@@ -130,7 +134,7 @@ def unsaid(api: str, version: int, said: Value, person: str) -> Value:
         usual: Value = streams_groups.unsaid_of_beat(said) if is_streams else {}
         return usual | {"error_message": None, "member_id": f"${person}"} | interval | said
     if api == "GroupLog" and "records" in said:
-        return said | {"records": [streams_groups.record(each) for each in said["records"]]}
+        return said | {"records": [streams_groups.record(line) for line in said["records"]]}
     if api in DESCRIPTIONS and isinstance(said.get("groups"), list):
         alone = len(said["groups"]) == 1
         return said | {"groups": [_described(api, version, group, alone) for group in said["groups"]]}
@@ -143,7 +147,7 @@ def _described(api: str, version: int, group: Value, alone: bool) -> Value:
     full: Value = DESCRIBED_GROUP | ({"group_id": "$group"} if alone else {}) | group
     if isinstance(group.get("members"), list):
         full["members"] = [
-            _described_member(api, version, each) if isinstance(each, dict) else each for each in group["members"]
+            _described_member(api, version, item) if isinstance(item, dict) else item for item in group["members"]
         ]
     return full
 
@@ -157,7 +161,7 @@ def _described_member(api: str, version: int, member: Value) -> Value:
 
 
 def brief(value: Value, names: Names) -> Value:
-    """Lists of topic ids with their partitions become `{topic: [0, 1]}`, in log records `{topic: [0@2]}`."""
+    """Shorten lists of topic ids with partitions to `{topic: [0, 1]}`, in log records to `{topic: [0@2]}`."""
     if isinstance(value, list):
         return [brief(item, names) for item in value]
     if not isinstance(value, dict):
@@ -188,6 +192,6 @@ def _partitions(entries: list[Value], names: Names) -> Value:
 
 
 def _topic_id(topic: str, names: Names) -> str:
-    """The id of a topic of this conversation; anything else is taken for an id itself."""
+    """Return the id of a topic of this conversation; any other text is an id itself."""
     ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
     return str(ids[0]) if ids else topic

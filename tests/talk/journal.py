@@ -16,7 +16,7 @@ from tests.talk.values import Value, from_bytes
 
 
 def records_since(cluster: BrokerCluster, group_id: str, offset: int) -> tuple[list[Value], int]:
-    """A group's records from `offset` on, tombstones with a null value, and the offset to go on from."""
+    """Return a group's records from `offset` on, tombstones with a null value, and the next offset."""
     topic = cluster.topics.by_name(OFFSETS_TOPIC)
     assert topic is not None, "the offsets topic is there"
     log = topic.partitions[cluster.nodes[0].coordinator.partition_of(group_id)].log
@@ -43,7 +43,7 @@ def _plain(value: Value, name: str = "") -> Value:
     if isinstance(value, dict):
         return {_snake(each): _plain(inner, _snake(each)) for each, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, bytes):
         return str(UUID(bytes=value)) if name == "topic_id" else from_bytes(value)
     return value
@@ -54,7 +54,7 @@ def _snake(name: str) -> str:
 
 
 def in_order(records: list[Value], people: dict[str, str]) -> list[Value]:
-    """Records of one kind in one batch are ordered by the person: which comes first is a matter of hash maps."""
+    """Sort records of one type in a batch by person, because their order depends on hash maps."""
     runs = groupby(records, key=lambda record: (record.get("batch"), record["type"]))
     ordered = [sorted(run, key=lambda record: people.get(record.get("member_id", ""), "")) for _, run in runs]
     return [{name: value for name, value in record.items() if name != "batch"} for run in ordered for record in run]
@@ -63,5 +63,4 @@ def in_order(records: list[Value], people: dict[str, str]) -> list[Value]:
 READ_BY: dict[str, Callable[[BrokerCluster, str, Value], tuple[list[Value], Value]]] = {
     "log": records_since,
     "share state": states_since,
-}
-"""By what somebody reads of a group: what finds the records since the last time, and where to go on from."""
+}  # by topic of the records: function that returns new records, and the next position

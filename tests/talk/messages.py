@@ -21,19 +21,23 @@ from kohort.protocol.messages import message_of
 from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
 
 NO_ID = UUID(int=0)
+# defaults of fields that our shape, unlike Kafka's schema, requires
 FALSE_DEFAULTS: dict[type, Value] = {int: 0, str: "", bytes: "", bool: False, UUID: None}
-"""What a field that is left out means where our shape, unlike Kafka's schema, insists on it."""
 
 
 class WrongBytes(Exception):
-    """The broker sent something that is not what it should be."""
+    """The broker sent bytes that cannot be decoded."""
 
 
 # Requests
 
 
 def write_request(api: str, version: int, correlation_id: int, client_id: str | None, values: Value) -> bytes:
-    """A whole frame. Raises ValueError for values that do not fit the request."""
+    """Return a complete frame.
+
+    Raises:
+        ValueError: The values do not fit the request.
+    """
     message = _message(api)
     request = _build(message.request, values, api)
     body: bytes = message.write_request(version, correlation_id, client_id, request)
@@ -41,7 +45,7 @@ def write_request(api: str, version: int, correlation_id: int, client_id: str | 
 
 
 def write_raw_request(values: Value, client_id: str | None, correlation_id: int) -> tuple[bytes, int]:
-    """The same for a request that is made by hand: any key, any version, any body. With its correlation id."""
+    """Return a frame from raw values (any key, any version, any body), and its correlation id."""
     correlation_id = values.get("correlation_id", correlation_id)
     client = b"\xff\xff" if client_id is None else struct.pack(">h", len(client_id.encode())) + client_id.encode()
     header = struct.pack(">hhi", values["api_key"], values["api_version"], correlation_id) + client
@@ -88,14 +92,18 @@ def _convert(kind: Any, value: Value, path: str) -> Any:
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Whose answer a frame, without its length, is."""
+    """Return the correlation id of a frame without its length prefix."""
     if len(frame) < 4:
         raise WrongBytes(f"a frame of {len(frame)} bytes has no correlation id")
     return int.from_bytes(frame[:4], "big", signed=True)
 
 
 def read_answer(api: str, version: int, frame: bytes) -> Value:
-    """The fields of an answer. Raises WrongBytes unless it is one, with no byte too many."""
+    """Return the fields of a response.
+
+    Raises:
+        WrongBytes: The frame is not a response, or has extra bytes.
+    """
     if api == "ApiVersions" and frame[4:6] == b"\0\x23":
         version = 0  # the refusal of a version has the form of the oldest (KIP-511)
     message = _message(api)
@@ -148,8 +156,7 @@ def _first_of(word: str) -> Callable[[Value], Value]:
 OLD_FORMS: dict[str, tuple[int, Callable[[Value], Value]]] = {
     "OffsetFetch": (7, _first_of("groups")),
     "FindCoordinator": (3, _first_of("coordinators")),
-}
-"""Up to which version an answer was about one thing only, and how that is found."""
+}  # last version in which a response is about one thing only, and the path to it
 
 
 # Shapes
@@ -170,7 +177,7 @@ def _types(shape: type) -> dict[str, Any]:
 
 @cache
 def _strip(kind: Any) -> tuple[Any, bool]:
-    """A type without its None, and whether it had one."""
+    """Return a type without None, and whether it had None."""
     if get_origin(kind) in (Union, UnionType):
-        return next(each for each in get_args(kind) if each is not NoneType), True
+        return next(arg for arg in get_args(kind) if arg is not NoneType), True
     return kind, False

@@ -1,4 +1,4 @@
-"""Plays one conversation, and says where the broker's answers differ."""
+"""Plays a conversation, and reports differences in the broker's responses."""
 
 from __future__ import annotations
 
@@ -27,19 +27,17 @@ from tests.talk.script import Conversation, ScriptError, Step
 from tests.talk.stage import FIRST_PORT, Line, Stage
 from tests.talk.values import Value, fill, show
 
-PATIENCE_MS = 1_500
-"""How long an answer may take when the conversation says nothing about it. Most take no time at all here."""
+PATIENCE_MS = 1_500  # maximum time of a response without a time in the conversation; most take no time here
 
 EVENTUALLY_MS = 20_000
 ASK_AGAIN_MS = 100
 MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
-MARK = "of-this-talk"
-"""What made-up names end in."""
+MARK = "of-this-talk"  # suffix of generated names
 STAGEHAND = "stagehand"
 
 
 class Differs(Exception):
-    """The broker does not do what the conversation says; a line for each difference."""
+    """The broker's behaviour differs from the conversation; one line for each difference."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
@@ -54,8 +52,7 @@ class Asked:
     sent_at_ms: int
     api: str = ""
     version: int = 0
-    values: Value = field(default_factory=dict)
-    """As written, for asking again."""
+    values: Value = field(default_factory=dict)  # as written, for repeating the request
 
 
 @dataclass
@@ -69,10 +66,14 @@ class Client:
 
 
 def play(conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False) -> str:
-    """Returns what went wrong, with the conversation up to there; empty when nothing did.
+    """Play a conversation.
 
-    `data_dir`: where the broker keeps its logs; None: in memory. `moving`: before each step the coordinators move, if
-    the groups are such that a log tells all of them.
+    Args:
+        data_dir: Directory of the broker's logs, or None for memory.
+        moving: Before each step move the coordinators, if the log contains the complete state of the groups.
+
+    Returns:
+        The differences with the conversation up to there; empty without differences.
     """
     stage = Stage(PROFILES[conversation.profile], conversation.warm, data_dir)
     player = Player(stage)
@@ -97,7 +98,7 @@ def play(conversation: Conversation, data_dir: Path | None = None, *, moving: bo
 
 
 class Player:
-    """Everybody who speaks in one conversation."""
+    """All clients of one conversation."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -105,30 +106,32 @@ class Player:
         self._clients: dict[str, Client] = {}
         self._client_ids: dict[str, str | None] = {}
         self._logged: list[str] = []
-        self._read: dict[str, Value] = {}
-        """What somebody has read in a group's log, and not told yet."""
-        self._version = 0
-        """Of the answer that was heard last."""
+        self._read: dict[str, Value] = {}  # records that were read from a group's log and are not compared yet
+        self._version = 0  # version of the last response
         self._read_until: dict[tuple[str, str, str], Value] = {}
 
     def take(self, step: Step) -> None:
-        """Raises Differs when the broker does something else."""
+        """Run a step.
+
+        Raises:
+            Differs: The broker's behaviour differs.
+        """
         getattr(self, "_" + step.kind)(step)
         self._listen_to_the_log()
 
     def nothing_left_over(self) -> None:
-        """Nobody has heard anything that the conversation does not tell."""
+        """Raise Differs if a client has received something that the conversation does not contain."""
         for speaker, client in self._clients.items():
             if client.line.frames:
                 raise Differs(f"at the end {speaker} has an answer that the conversation does not expect")
 
     @property
     def nobody_waits(self) -> bool:
-        """Whether everybody has heard, and the conversation has been told of, what was asked for."""
+        """Return whether all responses have been received and compared."""
         return not any(client.waiting for client in self._clients.values())
 
     def notes(self) -> list[str]:
-        """What the broker has logged meanwhile: transitions, closed connections."""
+        """Return what the broker has logged since the last call: transitions, closed connections."""
         logged, self._logged = self._logged, []
         return logged
 
@@ -207,7 +210,7 @@ class Player:
     def _node(self, step: Step) -> Node:
         node = self.stage.server.cluster.node(int(fill(step.words["node"], self.names)))
         if node is None:
-            raise ValueError(f"there is no broker {step.words['node']}")
+            raise ValueError(f"unknown broker {step.words['node']}")
         return node
 
     def _disconnects(self, step: Step) -> None:
@@ -231,15 +234,15 @@ class Player:
             at_ms = client.line.frames[0][0]
             api, heard, _ = self._hear(step, client)
             raise Differs(
-                f"expected silence for {length_ms} ms, heard {api} {show(heard)} after {max(0, at_ms - since_ms)} ms"
+                f"expected silence for {length_ms} ms, received {api} {show(heard)} after {max(0, at_ms - since_ms)} ms"
             )
 
     def _closed(self, step: Step) -> None:
         client = self._clients.pop(step.speaker)
         if client.line.frames:
-            raise Differs(f"expected the connection to be closed, heard {client.line.frames[0][1].hex()}")
+            raise Differs(f"expected the connection to be closed, received {client.line.frames[0][1].hex()}")
         if not client.line.closed:
-            raise Differs("expected the connection to be closed, heard nothing")
+            raise Differs("expected the connection to be closed, received nothing")
 
     def _answer(self, step: Step) -> None:
         client = self._clients[step.speaker]
@@ -269,12 +272,12 @@ class Player:
         return differences(api, expected | values, heard, self.names)
 
     def _with_error(self, step: Step, heard: Value) -> Value:
-        """What a step says, with the error that it names."""
+        """Return the values of a step, with the error that it names."""
         error = step.words.get("error")
         return step.values if error is None or "error_code" not in heard else {"error_code": error} | step.values
 
     def _hear(self, step: Step, client: Client) -> tuple[str, Value, int]:
-        """The next answer: of which API, its fields, and how long it took."""
+        """Return the next response: its API, its fields, and how long it took."""
         if step.speaker in self._read:
             return "GroupLog", self._read.pop(step.speaker), 0
         if not client.waiting:
@@ -286,7 +289,7 @@ class Player:
         at_ms, frame = client.line.frames.popleft()
         asked = client.waiting.popleft()
         if correlation_id_of(frame) != asked.correlation_id:
-            raise Differs(f"correlation id: expected {asked.correlation_id}, heard {correlation_id_of(frame)}")
+            raise Differs(f"correlation id: expected {asked.correlation_id}, received {correlation_id_of(frame)}")
         api, version = step.words.get("api", asked.api), step.number("version", asked.version)
         assert version is not None
         self._version = version
@@ -298,7 +301,7 @@ class Player:
             heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
         if api in HEARTBEATS:
             remember(heard, self.names, step.person)
-            self.stage.loop.advance(1)  # what a broker does beside heartbeats, it has done before the next one
+            self.stage.loop.advance(1)  # work next to heartbeats is complete before the next heartbeat
         if api in TELLS_SHARES:
             heard = brief(heard, self.names)
         return api, heard, at_ms - asked.sent_at_ms
@@ -340,7 +343,7 @@ class Player:
         self.names["generation"] = generation
         leader = next(person for person in people if answers[person]["leader"] == self.names[person])
         assignments = {self.names[person]: shares.get(person, f"for-{person}") for person in people}
-        for person in [*(each for each in people if each != leader), leader]:
+        for person in [*(item for item in people if item != leader), leader]:
             sync = {key: joins[person][key] for key in ("group_id", "group_instance_id") if key in joins[person]}
             sync |= {key: answers[person][key] for key in ("protocol_type", "protocol_name")}
             sync |= {"generation_id": generation, "assignments": assignments if person == leader else {}}
@@ -359,18 +362,18 @@ class Player:
     def _hear_none(self, step: Step, speaker: str) -> Value:
         _, heard, _ = self._hear(step, self._clients[speaker])
         if heard["error_code"] != "NONE":
-            raise Differs(f"{speaker} hears {heard['error_code']} while the group is set up")
+            raise Differs(f"{speaker} receives {heard['error_code']} while the group is set up")
         return heard
 
     # Underneath
 
     def _join(self, speaker: str, version: int, values: Value) -> None:
-        """In two steps where an id is needed first (KIP-394). The answer is left to be heard."""
+        """Join, in two steps if a member id is needed first (KIP-394). The response is not read."""
         person = speaker.partition("/")[0]
         if version >= 4 and values.get("group_instance_id") is None and "member_id" not in values:
             heard = self.ask_and_hear(speaker, "JoinGroup", version, values | {"member_id": ""})
             if heard["error_code"] != "MEMBER_ID_REQUIRED":
-                raise Differs(f"{speaker} asks for a member id and hears {heard['error_code']}")
+                raise Differs(f"{speaker} requests a member id and receives {heard['error_code']}")
             self.names[person] = heard["member_id"]
             values = values | {"member_id": heard["member_id"]}
         self._ask(speaker, "JoinGroup", version, {"member_id": ""} | values)
@@ -387,7 +390,7 @@ class Player:
         client.line.say(frame)
 
     def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
-        """Asks, and hears the answer at once."""
+        """Send a request and return the response."""
         self._ask(speaker, api, version, values)
         heard = self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])
         return heard[1]
@@ -403,7 +406,7 @@ class Player:
         self._clients[speaker] = Client(self.stage.connect(port), self._client_ids.get(person, person))
 
     def _find(self, where: str) -> int:
-        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `broker 2`, or `another …`."""
+        """Return the port of a node, such as `the coordinator of $group` or `the leader of $topic partition 0`."""
         self._make_up_names(where)
         words = fill(where, self.names).removeprefix("another broker than ").split()
         ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}
@@ -412,7 +415,9 @@ class Player:
                 node_id = self.ask_and_hear(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
             case ["the", "leader", "of", topic, "partition", number]:
                 partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
-                node_id = next(each["leader_id"] for each in partitions if each["partition_index"] == int(number))
+                node_id = next(
+                    partition["leader_id"] for partition in partitions if partition["partition_index"] == int(number)
+                )
             case ["broker", number]:
                 node_id = int(number)
             case _:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Profile(NamedTuple):
-    """What a conversation's broker is started with."""
+    """Settings of a conversation's broker."""
 
     settings: dict[str, str]
     nodes: int = 1
@@ -50,7 +50,7 @@ PROFILES = {
     "one-partition-offsets": Profile(QUICK | {"offsets.topic.num.partitions": "1"}),
     "no-auto-create": Profile(QUICK | {"auto.create.topics.enable": "false"}),
     "slow": Profile(QUICK),  # takes minutes where minutes are real
-    "cold": Profile(QUICK),  # nobody has talked to this broker yet
+    "cold": Profile(QUICK),  # no client has connected to this broker yet
     "unreplicable": Profile({"offsets.topic.replication.factor": "3"}),
     "restart": Profile(CONSUMER | STREAMS),  # one at a time, where a broker is shared
     "three-brokers": Profile(QUICK, nodes=3),

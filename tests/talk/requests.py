@@ -1,4 +1,4 @@
-"""What a speaker means who leaves fields out, or uses a short form. All of it is listed in README.md here."""
+"""Defaults and short forms of requests. README.md in this folder lists them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from tests.talk.compare import Names
 from tests.talk.consumer_groups import HEARTBEAT, heartbeat
 from tests.talk.values import Value
 
-GROUP_RESOURCE = 32
-"""The number of groups among the things that have settings."""
+GROUP_RESOURCE = 32  # resource type of groups
 
 JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
-MEMBERS_OF_TRANSACTIONS = 3
-"""The version from which a commit in a transaction names its member."""
+MEMBERS_OF_TRANSACTIONS = 3  # first version of a transactional commit with its member
 IDS_OF_OFFSETS, IDS_OF_RECORDS = 10, 13
 """Versions from which commits, or records, name topics by their ids."""
 
 
 def complete(api: str, version: int, values: Value, names: Names, person: str) -> Value:
-    """The request with everything that `person` did not say. Names in it are still to be filled in."""
+    """Return the request with all fields that `person` left out. Names in it are not filled in yet."""
     values = dict(values)
     if api == HEARTBEAT:
         return heartbeat(values, names, person)
@@ -43,7 +41,7 @@ def complete(api: str, version: int, values: Value, names: Names, person: str) -
 
 
 def _name_epoch(api: str, version: int, values: Value, names: Names, person: str) -> None:
-    """Members of consumer groups commit with the epoch heard last; they fetch with one only when they say so."""
+    """Add the last received epoch to commits of members of consumer groups; fetches have one only if it is written."""
     asked = values.pop("epoch", None)
     if api == "OffsetFetch":
         if asked is not None:
@@ -216,7 +214,7 @@ def _within_ten_seconds(values: Value, version: int, names: Names) -> None:
 
 
 def _topic(topic: str, by_id: bool, names: Names, word: str = "name") -> dict[str, Value]:
-    """How a version names a topic. Values have their names filled in already, so the id is found through the value."""
+    """Return a topic as in this version; its id is found by the filled in value."""
     if not by_id:
         return {word: topic}
     ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
@@ -234,8 +232,8 @@ ABOUT_A_GROUP = {
     "TxnOffsetCommit",
 }
 BY_AN_EPOCH = {"OffsetCommit", "TxnOffsetCommit", "OffsetFetch"}
+# versions from which a commit contains the epoch of a member
 EPOCHS_OF_COMMITS = {"OffsetCommit": 9, "TxnOffsetCommit": 3}
-"""Versions from which a commit has a place for the epoch of a member."""
 BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "TxnOffsetCommit"}
 
 RULES: dict[str, Callable[[Value, int, Names], None]] = {

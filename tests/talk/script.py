@@ -1,4 +1,4 @@
-"""A conversation as text: a header that says what it shows, then one step a line. The format is in README.md here."""
+"""Parser of conversations: a header that describes them, then one step per line. README.md describes the format."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ KINDS = {
     ),
     "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share|streams) group(?: {VALUES})?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
-}
-"""What a step may look like. The name is that of the player's method for it."""
+}  # forms of a step, by the name of the player's method
 
 HEADER = re.compile(r"# (source|profile|warm|alone): (.*)")
 
@@ -49,7 +48,7 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """One step. `speaker` is who speaks or hears; `words` what else the line says."""
+    """One step. `speaker` sends or receives; `words` are the other words of the line."""
 
     kind: str
     line: int
@@ -64,7 +63,7 @@ class Step:
         return self.speaker.partition("/")[0]
 
     def number(self, word: str, default: int | None = None) -> int | None:
-        """A number that the line says."""
+        """Return a number in the line."""
         return int(self.words[word]) if word in self.words else default
 
 
@@ -77,8 +76,7 @@ class Conversation:
     lines: list[str]
     source: str = ""
     profile: str = "default"
-    warm: bool = True
-    """Whether groups have coordinators from the beginning."""
+    warm: bool = True  # whether groups have coordinators from the start
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -86,12 +84,16 @@ class Conversation:
         return read_steps(self.path, self.lines)
 
     def has(self, *kinds: str) -> bool:
-        """Whether one of its steps, written in one line, is of one of these kinds."""
+        """Return whether one of its single-line steps is of one of these forms."""
         return any(re.fullmatch(KINDS[kind], line.strip()) for kind in kinds for line in self.lines)
 
 
 def read_conversation(path: Path) -> Conversation:
-    """Reads the header of a .talk file. Raises ScriptError."""
+    """Read the header of a .talk file.
+
+    Raises:
+        ScriptError: The header is invalid.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     title, header = _read_header(path, lines)
     return Conversation(
@@ -105,7 +107,11 @@ def read_conversation(path: Path) -> Conversation:
 
 
 def read_steps(path: Path, lines: list[str], last_speaker: str = "") -> list[Step]:
-    """The steps that some lines tell. Raises ScriptError, which names `path`."""
+    """Return the steps of some lines.
+
+    Raises:
+        ScriptError: A line is invalid; the error names `path`.
+    """
     steps: list[Step] = []
     number = 0
     while number < len(lines):
@@ -133,7 +139,7 @@ def _read_header(path: Path, lines: list[str]) -> tuple[str, dict[str, str]]:
         elif not header:
             title.append(line[1:].strip())
     if not title:
-        raise ScriptError(f"{path}:1: the first line says in one sentence what this shows")
+        raise ScriptError(f"{path}:1: the first line must be one sentence about the conversation")
     return " ".join(title).strip(), header
 
 
@@ -154,5 +160,5 @@ def _read_step(path: Path, line: int, text: str, last_speaker: str) -> Step:
         raise ScriptError(f"{path}:{line}: {problem}") from None
     speaker = words.pop("speaker", last_speaker)
     if kind in ("answer", "silence", "closed") and not speaker:
-        raise ScriptError(f"{path}:{line}: an answer before anybody spoke")
+        raise ScriptError(f"{path}:{line}: a response before the first request")
     return Step(kind, line, text, speaker, words, values)

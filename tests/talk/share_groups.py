@@ -1,4 +1,4 @@
-"""What is left out in requests about share groups, and the short forms of them. Listed in README.md here."""
+"""Defaults and short forms of requests of share groups. README.md in this folder lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1"}
 
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
-    """With the epoch heard last; a newcomer has 0."""
+    """Return a heartbeat with the last received epoch; a new member has 0."""
     values = {WORDS.get(word, word): value for word, value in values.items()}
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
@@ -25,7 +25,7 @@ TYPES = {"gap": 0, "accept": 1, "release": 2, "reject": 3, "renew": 4}
 
 
 def in_session(api: str, values: Value, names: Names, person: str) -> Value:
-    """A fetch or an acknowledgement: which partitions, what is said of their records, what is forgotten."""
+    """Complete a fetch or an acknowledgement: partitions, acknowledgements, forgotten topics."""
     values = dict(values)
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
@@ -62,6 +62,6 @@ def _batch(offsets: str, kinds: Value) -> Value:
 
 
 def _id_of(topic: str, names: Names) -> str:
-    """The id of a topic whose name is filled in already."""
+    """Return the id of a topic whose name is filled in already."""
     ids = (names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names)
     return next(ids, topic)

@@ -1,4 +1,4 @@
-"""What `__share_group_state` says of a group, read byte by byte, apart from what the coordinator writes it with."""
+"""Decoder of records in `__share_group_state`, independent of the coordinator's code."""
 
 from __future__ import annotations
 
@@ -13,33 +13,31 @@ from kohort.protocol.wire import read_unsigned_varint
 from tests.talk.values import Value
 
 TOPIC = "__share_group_state"
-PARTITIONS = 6
-"""Of every topic the first ones are looked at."""
+PARTITIONS = 6  # number of partitions that are read of every topic
 
 NUMBERS = {
     0: (">iiiqqq", "snapshot_epoch state_epoch leader_epoch start_offset create_timestamp write_timestamp"),
     1: (">iiq", "snapshot_epoch leader_epoch start_offset"),
-}
-"""What stands before the batches of a snapshot, and of an update."""
+}  # fields before the batches of a snapshot, and of an update
 BATCH = "first_offset last_offset delivery_state delivery_count"
 
 
 def states_since(cluster: BrokerCluster, group_id: str, since: Value) -> tuple[list[Value], Value]:
-    """Records about the topics there are, topic by topic, and where to go on from: an offset for each partition."""
+    """Return records about existing topics, topic by topic, and the next position: an offset for each partition."""
     topic = cluster.topics.by_name(TOPIC)
     if topic is None:
         return [], {}
     since = since or {}
     found = []
-    for each in sorted(cluster.topics, key=lambda each: each.name):
+    for entry in sorted(cluster.topics, key=lambda topic: topic.name):
         for index in range(PARTITIONS):
-            key = SharePartitionKey(group_id, each.topic_id, index)
+            key = SharePartitionKey(group_id, entry.topic_id, index)
             number = partition_for(key.text, len(topic.partitions))
             log = topic.partitions[number].log
             for data in log.batches():
                 if read_batch(data).base_offset >= since.get(number, 0):
                     found += [record for record in _records(data) if _is_of(record, key)]
-    until = {each.index: each.log.log_end_offset for each in topic.partitions}
+    until = {partition.index: partition.log.log_end_offset for partition in topic.partitions}
     return [_without_group(record) for record in found], until
 
 
@@ -71,7 +69,7 @@ def _records(data: bytes | memoryview) -> list[Value]:
 
 
 def _value(kind: int, value: bytes) -> Value:
-    """Version 0: numbers, batches, and a count that may be missing."""
+    """Decode version 0: numbers, batches, and an optional count."""
     form, names = NUMBERS[kind]
     assert value[:2] == b"\0\0", "the version"
     numbers = struct.unpack_from(form, value, 2)

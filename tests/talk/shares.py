@@ -1,4 +1,4 @@
-"""What somebody has been given, or has, in the short form that conversations use."""
+"""Assignments and owned partitions in the short form of conversations."""
 
 from tests.talk.values import Value
 

@@ -28,8 +28,8 @@ from tests.support.manual_clock import ManualClock
 from tests.talk.profiles import Profile
 
 FIRST_PORT = 9092
+# in 2026, when conversations were recorded; their records are of 2023 (values.py), so a marker begins a segment
 EPOCH_MS = 1_790_000_000_000
-"""In 2026, as when conversations were recorded. Their records are of 2023 (values.py): so a marker begins a segment."""
 REGISTRY = Registry()
 
 
@@ -42,12 +42,11 @@ class Timer:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """It will not go off."""
         self.cancelled = True
 
 
 class Loop:
-    """As much of an event loop as the broker asks for. Nothing runs but in `settle` and `advance`."""
+    """The part of an event loop that the broker uses. Callbacks run only in `settle` and `advance`."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -56,17 +55,16 @@ class Loop:
         self._numbers = count()
 
     def call_soon(self, callback: Callable[..., None], *arguments: Any) -> None:
-        """Runs it in this turn."""
         self._soon.append(lambda: callback(*arguments))
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Runs it when the clock has been moved so far."""
+        """Schedule a callback for the time at which the clock has moved that far."""
         timer = Timer(self.clock.now_ms() + round(delay_s * 1000), callback)
         heapq.heappush(self._timers, (timer.due_ms, next(self._numbers), timer))
         return timer
 
     def settle(self) -> None:
-        """Runs everything that is due now, and what comes of it."""
+        """Run all due callbacks, and those that they schedule."""
         while True:
             while self._soon:
                 self._soon.popleft()()
@@ -76,7 +74,7 @@ class Loop:
             heapq.heappop(self._timers)[2].callback()
 
     def advance(self, length_ms: int, until: Callable[[], bool] = lambda: False) -> None:
-        """Moves the clock from one due moment to the next, for `length_ms` or `until` something has come about."""
+        """Move the clock from one due time to the next, for `length_ms` or until `until` returns true."""
         end_ms = self.clock.now_ms() + length_ms
         self.settle()
         while not until() and self.clock.now_ms() < end_ms:
@@ -94,13 +92,13 @@ class Loop:
 
 
 class Line:
-    """One connection: a transport to the broker, and to the player what the client has heard."""
+    """One connection: a transport for the broker, and the received frames for the player."""
 
     def __init__(self, loop: Loop, connection: Connection, port: int) -> None:
         self.port = port
         self.closed = False
+        # frames that are not compared yet, without length prefixes, with the time of their arrival
         self.frames: deque[tuple[int, bytes]] = deque()
-        """Frames not yet taken note of, with the moment they came; without their lengths."""
         self.bytes_heard = 0
         self._loop = loop
         self._connection = connection
@@ -108,17 +106,16 @@ class Line:
         connection.connection_made(self)  # type: ignore[arg-type]
 
     def say(self, data: bytes) -> None:
-        """The client sends bytes. What is said to a broker that has hung up is lost."""
+        """Send bytes of the client. They are lost if the broker has closed the connection."""
         if not self.closed:
             self._connection.data_received(data)
         self._loop.settle()
 
     def hang_up(self) -> None:
-        """The client closes."""
         self.close()
         self._loop.settle()
 
-    # What the connection asks of its transport
+    # the transport's methods
 
     def write(self, data: bytes | memoryview) -> None:
         assert not self.closed
@@ -147,20 +144,24 @@ class Line:
         return ("127.0.0.1", 50_000) if name == "peername" else ("127.0.0.1", self.port)
 
     def set_write_buffer_limits(self, high: int) -> None:
-        """Nothing is buffered here."""
+        pass
 
     def pause_reading(self) -> None:
-        """What is sent all the same is kept by the connection."""
+        pass
 
     def resume_reading(self) -> None:
-        """See `pause_reading`."""
+        pass
 
 
 class Stage:
     """A cluster of its own for each conversation, which always starts at the same time with the same seed."""
 
     def __init__(self, profile: Profile, warm: bool = True, data_dir: Path | None = None) -> None:
-        """`data_dir`: where the broker keeps its logs, and acknowledges nothing that is not synced."""
+        """Create the stage.
+
+        Args:
+            data_dir: Directory of the broker's logs. With it, acknowledgements wait for the sync.
+        """
         self._profile = profile
         self._data_dir = data_dir
         self.clock = ManualClock(epoch_ms=EPOCH_MS)
@@ -176,7 +177,7 @@ class Stage:
         self.loop.settle()
 
     def make_server(self, profile: Profile) -> Server:
-        """The server and its cluster; nobody has connected, and nothing has been created."""
+        """Create the server and its cluster, without connections and topics."""
         settings = Settings(profile.settings, nodes=profile.nodes)
         if self._data_dir is None:
             cluster = BrokerCluster(settings, self.clock, profile.nodes, seed=1)
@@ -190,7 +191,7 @@ class Stage:
         return server
 
     def move_coordinators(self) -> None:
-        """Every coordinator loses its groups, and comes back with what the log tells of them."""
+        """Make every coordinator lose its groups and load them again from the log."""
         cluster, now_ms = self.server.cluster, self.clock.now_ms()
         topic = cluster.topics.by_name(OFFSETS_TOPIC)
         for partition in () if topic is None else topic.partitions:
@@ -202,11 +203,11 @@ class Stage:
 
     @property
     def would_survive(self) -> bool:
-        """Whether the log tells all there is to know of the groups: nobody waits, and one protocol is all they have."""
+        """Return whether the log contains the complete state of the groups, without waiting requests."""
         coordinators = self.server.cluster.coordinators
-        if any(each.forgotten is not None for each in coordinators):
+        if any(coordinator.forgotten is not None for coordinator in coordinators):
             return False  # the log has groups that are gone
-        return all(_is_in_the_log(each) for one in coordinators for each in one.of_type("streams")) and all(
+        return all(_is_in_the_log(group) for one in coordinators for group in one.of_type("streams")) and all(
             group.state in (State.STABLE, State.EMPTY)
             and not group.pending_joins
             and all(len(member.protocols) == 1 for member in group.members.values())
@@ -215,7 +216,7 @@ class Stage:
         )
 
     def restart(self, settings: dict[str, str]) -> None:
-        """The broker dies, and another one takes its place on the same directory, with some settings changed."""
+        """Kill the broker, and start another one on the same directory with changed settings."""
         before = self.server
         before.stop()
         self.loop.settle()
@@ -227,19 +228,18 @@ class Stage:
         self.loop.settle()
 
     def connect(self, port: int = FIRST_PORT) -> Line:
-        """A new connection to the node that listens there."""
+        """Return a new connection to the node that listens on this port."""
         node = next(node for node in self.server.cluster.nodes if node.port == port)
         return Line(self.loop, Connection(self.server, node), port)
 
     def log_lines(self) -> list[tuple[str, str]]:
-        """Level and text of what the broker has logged since the last time."""
+        """Return level and text of log lines since the last call."""
         lines = [json.loads(line) for line in self._log.getvalue().splitlines()]
         self._log.seek(0)
         self._log.truncate()
         return [(line["level"], line["event"]) for line in lines]
 
     def close(self) -> None:
-        """Gives the log and the directory back."""
         if self.server.cluster.directory is not None:
             self.server.cluster.directory.close()
         log.configure()
@@ -249,14 +249,13 @@ class InThisThread:
     """Syncs at once; see `broker.syncing.Threads`."""
 
     def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
-        """Syncs them now."""
-        for each in files:
-            each.sync()
+        for file in files:
+            file.sync()
         done(None)
 
 
 def _is_in_the_log(group: StreamsGroup) -> bool:
-    """Whether nobody would miss what a streams group keeps in memory only."""
+    """Return whether a streams group has no state that is kept in memory only."""
     described = group.described
     decided = described.subtopologies if described is not None else ()
     known = set() if group.topology is None else set(group.topology.subtopologies)

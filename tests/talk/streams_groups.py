@@ -1,4 +1,4 @@
-"""What is left out in requests and answers about streams groups, and the short forms of them. See README.md."""
+"""Defaults and short forms of requests and responses of streams groups. README.md in this folder lists them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ STATUSES = (
     "MISSING_INTERNAL_TOPICS",
     "SHUTDOWN_APPLICATION",
     "ASSIGNMENT_DELAYED",
-)
-"""By their codes."""
+)  # by code
 
 WORDS = {
     "epoch": "member_epoch",
@@ -31,14 +30,14 @@ WORDS = {
     "shutdown": "shutdown_application",
 }
 TOPICS = {"reads": "source_topics", "patterns": "source_topic_regex", "writes": "repartition_sink_topics"}
+# internal topics of an application
 OWN_TOPICS = {"rereads": "repartition_source_topics", "stores": "state_changelog_topics"}
-"""Topics that an application makes for itself."""
 
 # Requests
 
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
-    """With the epoch heard last. A newcomer is a process, has no tasks, and brings the topology brought last."""
+    """Return a heartbeat with the last received epoch. A new member sends a process, the last topology and no tasks."""
     values = {WORDS.get(word, word): value for word, value in values.items()}
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
@@ -90,7 +89,7 @@ def _own_topic(name: str, more: Value) -> Value:
 
 
 def _copartitions(group: list[str], about: Value) -> Value:
-    """Indices of the topics, where the subtopology reads them."""
+    """Return the indices of the topics among the subtopology's source topics."""
     fields = {word: (TOPICS | OWN_TOPICS)[word] for word in ("reads", "patterns", "rereads")}
     lists = {field: list(about.get(word, [])) for word, field in fields.items()}
     return {field: [there.index(topic) for topic in group if topic in there] for field, there in lists.items()}
@@ -123,7 +122,7 @@ def _pairs(said: Value) -> Value:
 
 
 def remember(heard: Value, names: Names, person: str) -> None:
-    """The tasks of all roles, and the endpoint epoch, that somebody was told."""
+    """Store the received tasks of all roles, and the endpoint epoch."""
     names[f"{person}_endpoints"] = heard["endpoint_information_epoch"]
     if heard["active_tasks"] is not None:
         told = zip(ROLES, TASKS, strict=True)
@@ -131,17 +130,17 @@ def remember(heard: Value, names: Names, person: str) -> None:
 
 
 def brief(name: str, value: Value) -> Value:
-    """A list of tasks, of partitions, of keys with values or of statuses becomes a mapping; another field stays."""
+    """Shorten a list of tasks, partitions, key-value pairs or statuses to a mapping; other fields stay."""
     if not isinstance(value, list):
         return value
     if name in (*TASKS, *REVOKED_TASKS):
-        return Shares({_number(each["subtopology_id"]): _partitions(each) for each in value})
+        return Shares({_number(item["subtopology_id"]): _partitions(item) for item in value})
     if name in PARTITIONS:
-        return Shares({each["topic"]: sorted(each["partitions"]) for each in value})
+        return Shares({item["topic"]: sorted(item["partitions"]) for item in value})
     if name in PAIRS:
-        return Shares({each["key"]: each["value"] for each in value})
+        return Shares({item["key"]: item["value"] for item in value})
     if name == "status":
-        return Shares({STATUSES[each["status_code"]]: each["status_detail"] for each in value})
+        return Shares({STATUSES[item["status_code"]]: item["status_detail"] for item in value})
     return value
 
 
@@ -182,24 +181,23 @@ DESCRIBED_MEMBER: Value = MEMBER | {
     "task_end_offsets": [],
     "is_classic": False,
 }
-RECORDS: Value = {19: MEMBER, 21: NO_TASKS, 22: {tasks: {} for tasks in (*TASKS, *REVOKED_TASKS)}}
-"""By the type of a record."""
+RECORDS: Value = {19: MEMBER, 21: NO_TASKS, 22: {tasks: {} for tasks in (*TASKS, *REVOKED_TASKS)}}  # by record type
 
 
 def unsaid_of_beat(said: Value) -> Value:
-    """Tasks of other roles are told, or not, with the active ones."""
+    """Return the tasks of the other roles, which are sent together with the active ones."""
     if "active_tasks" not in said or said["active_tasks"] == "_":
         return BEAT
     return BEAT | (NO_NEWS if said["active_tasks"] is None else NO_TASKS)
 
 
 def described_member(said: Value) -> Value:
-    """A member of a described group, with what goes without saying."""
+    """Return a member of a described group with its default fields."""
     shares = {name: NO_TASKS | said[name] for name in ("assignment", "target_assignment") if name in said}
     return DESCRIBED_MEMBER | said | shares
 
 
 def record(said: Value) -> Value:
-    """A record in the log, likewise."""
+    """Return a record in the log with its default fields."""
     usual = RECORDS.get(said.get("type"))
     return said if usual is None or said.get("value") is None else said | {"value": usual | said["value"]}

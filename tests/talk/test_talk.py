@@ -1,4 +1,4 @@
-"""The player notices what it is there to notice, and says so."""
+"""The player reports every difference."""
 
 from pathlib import Path
 
@@ -27,17 +27,17 @@ def test_what_differs_is_shown_with_all_that_happened_before(tmp_path: Path) -> 
     assert told[0].endswith("example.talk: Something is shown.")
     assert "PreparingRebalance -> CompletingRebalance" in "\n".join(told)
     assert told[-2] == "     200 ms    8    <- NONE {generation_id: 3, leader: $ada}"
-    assert told[-1] == ">>> generation_id: expected 3, heard 2"
+    assert told[-1] == ">>> generation_id: expected 3, received 2"
 
 
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        (["ada ApiVersions v0", "  <- INVALID_REQUEST"], "error_code: expected INVALID_REQUEST, heard NONE"),
-        (["ada Heartbeat v4 {member_id: x}", "  <- {}"], "error_code: expected NONE, heard UNKNOWN_MEMBER_ID"),
+        (["ada ApiVersions v0", "  <- INVALID_REQUEST"], "error_code: expected INVALID_REQUEST, received NONE"),
+        (["ada Heartbeat v4 {member_id: x}", "  <- {}"], "error_code: expected NONE, received UNKNOWN_MEMBER_ID"),
         (["ada ApiVersions v0", "  <- {nonsense: 1}"], "nonsense: expected 1, but the answer has no such field"),
-        (["ada ApiVersions v0", "  <- nothing for 10 ms"], "expected silence for 10 ms, heard ApiVersions"),
-        (["ada ApiVersions v0", "  <- closed"], "expected the connection to be closed, heard "),
+        (["ada ApiVersions v0", "  <- nothing for 10 ms"], "expected silence for 10 ms, received ApiVersions"),
+        (["ada ApiVersions v0", "  <- closed"], "expected the connection to be closed, received "),
         (["ada ApiVersions v0"], "at the end ada has an answer that the conversation does not expect"),
         (["ada ApiVersions v0", "  <- NONE", "  <- NONE"], "ada has not asked anything"),
         (["ada sends 0x00000000", "  <- NONE"], "the broker hung up"),
@@ -58,7 +58,7 @@ def test_nothing_passes_by_itself(tmp_path: Path, lines: list[str], complaint: s
         ("ada whispers", "cannot follow 'ada whispers'"),
         ("ada Heartbeat v4 {generation_id: 1", "a brace is never closed"),
         ("ada Heartbeat v4 {generation_id 1}", "expected ':'"),
-        ("<- NONE", "an answer before anybody spoke"),
+        ("<- NONE", "a response before the first request"),
         ("ada Heartbeat v4 {generation: 1}", "Heartbeat has no field generation; it has group_id, "),
         ("ada Heartbeat v4 {generation_id: one}", "Heartbeat.generation_id is a number, not 'one'"),
         ("ada PushTelemetry v0", "kohort does not serve PushTelemetry"),
@@ -94,7 +94,7 @@ def test_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "heard", "same"),
+    ("expected", "received", "same"),
     [
         ("_", 5, True),
         ("3..5", 5, True),
@@ -116,15 +116,15 @@ def test_bytes() -> None:
         ("subscription(t)", from_bytes(to_bytes("subscription(t)")), True),
     ],
 )
-def test_comparison(expected: Value, heard: Value, same: bool) -> None:
-    assert bool(differences("Any", expected, heard, {"known": "known"})) is not same
+def test_comparison(expected: Value, received: Value, same: bool) -> None:
+    assert bool(differences("Any", expected, received, {"known": "known"})) is not same
 
 
 def test_names_stand_for_what_they_met_first() -> None:
     names: Names = {}
     assert not differences("Any", {"a": "$x"}, {"a": 7}, names)
     assert names == {"x": 7}
-    assert differences("Any", {"a": "$y", "b": "$x"}, {"a": 1, "b": 8}, names) == ["b: expected 7, heard 8"]
+    assert differences("Any", {"a": "$y", "b": "$x"}, {"a": 1, "b": 8}, names) == ["b: expected 7, received 8"]
     assert names == {"x": 7}
     leave = {"members": [{"m": 1}, {"m": 2}]}
     assert differences("LeaveGroup", leave, {"members": [{"m": 2}, {"m": 1}]}, names)

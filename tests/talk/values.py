@@ -19,7 +19,7 @@ NAME_INSIDE = re.compile(r"\$(?:\{([a-z][a-z0-9_]*)\}|([a-z][a-z0-9_]*))")
 
 
 def fill(value: Value, names: Mapping[str, Value]) -> Value:
-    """`$name`, and `${name}` inside a text, replaced by what they stand for; names that stand for nothing stay."""
+    """Replace `$name`, and `${name}` inside a text, by their values; unbound names stay."""
     if isinstance(value, dict):
         return {fill(key, names): fill(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -39,7 +39,7 @@ BUILT = re.compile(r"(subscription|assignment|batch|repeat)\((.*)\)", re.DOTALL)
 
 
 def to_bytes(text: str) -> bytes:
-    """`0x00ff`, `subscription(a b)`, `assignment(a:0+1 b:2)`, `batch(x key=y)`; anything else is UTF-8."""
+    """Encode `0x00ff`, `subscription(a b)`, `assignment(a:0+1 b:2)`, `batch(x key=y)`; anything else is UTF-8."""
     in_hex = HEX.fullmatch(text)
     if in_hex:
         return bytes.fromhex(in_hex[1])
@@ -50,7 +50,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_text(text: str) -> str:
-    """`repeat(x 4096)` is a long text; everything else is what it is."""
+    """Expand `repeat(x 4096)` to a long text; other texts stay."""
     built = BUILT.fullmatch(text)
     if not built or built[1] != "repeat":
         return text
@@ -59,7 +59,7 @@ def to_text(text: str) -> str:
 
 
 def from_bytes(data: bytes) -> str:
-    """Text where it is one that `to_bytes` would read back, else hex."""
+    """Return text if `to_bytes` would encode it to the same bytes, else hex."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -68,9 +68,10 @@ def from_bytes(data: bytes) -> str:
 
 
 def subscription(words: list[str]) -> bytes:
-    """What a consumer puts into its JoinGroup: topics, no user data. In version 0, unless it has words of a later one.
+    """Encode the subscription of a JoinGroup: topics without user data.
 
-    `topic:0+1` are partitions that it owns (version 1), `generation:3` (2), `rack:r1` (3).
+    Version 0, unless it has words of a later one: `topic:0+1` are owned partitions (version 1), `generation:3` (2),
+    `rack:r1` (3).
     """
     options = dict(word.split(":", 1) for word in words if word.startswith(("generation:", "rack:")))
     owned = [word for word in words if ":" in word and word.partition(":")[0] not in options]
@@ -85,7 +86,7 @@ def subscription(words: list[str]) -> bytes:
 
 
 def assignment(words: list[str]) -> bytes:
-    """What a leader puts into its SyncGroup: `topic:0+1` words, no user data. Version 0, unless `version:2` says so."""
+    """Encode the assignment of a SyncGroup: `topic:0+1` words without user data. Version 0, or that of `version:2`."""
     versions = [word for word in words if word.startswith("version:")]
     version = int(versions[0].partition(":")[2]) if versions else 0
     return (
@@ -110,7 +111,7 @@ BATCH_OPTIONS = {"pid": -1, "epoch": -1, "sequence": -1, "txn": 0, "at": 1_700_0
 
 
 def batch(words: list[str]) -> bytes:
-    """A record batch: `value` and `key=value` are records, `pid:7` and the like say what it carries itself."""
+    """Encode a record batch: `value` and `key=value` are records, `pid:7` and similar words are fields of the batch."""
     from kafka.record.default_records import DefaultRecordBatchBuilder  # not our own: it checks us
 
     options = dict(BATCH_OPTIONS)
@@ -137,7 +138,7 @@ def batch(words: list[str]) -> bytes:
 
 
 def read_records(data: bytes) -> list[Value]:
-    """The records of a Fetch answer."""
+    """Return the records of a Fetch response."""
     from kafka.record import MemoryRecords
 
     found = []

@@ -6,7 +6,7 @@ from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import Speaker, World, commit_error, subscription
 
-TOLD = [
+CODES = [
     (E.unknown_topic_or_partition, E.coordinator_not_available),
     (E.not_enough_replicas, E.coordinator_not_available),
     (E.request_timed_out, E.coordinator_not_available),
@@ -15,22 +15,22 @@ TOLD = [
     (E.message_too_large, E.unknown_server_error),
     (E.record_list_too_large, E.unknown_server_error),
     (E.invalid_fetch_size, E.unknown_server_error),
-    (E.corrupt_message, E.unknown_server_error),  # stands for whatever nobody foresaw
+    (E.corrupt_message, E.unknown_server_error),  # represents any unexpected error
 ]
 
 
-@pytest.mark.parametrize(("error", "told"), TOLD)
-def test_storage_errors_map_to_coordinator_errors(error: E, told: E) -> None:
+@pytest.mark.parametrize(("error", "expected"), CODES)
+def test_storage_errors_map_to_coordinator_errors(error: E, expected: E) -> None:
     world = World(group_initial_rebalance_delay_ms=0)
     (ada,) = world.stable("ada")
     world.failing = error
-    assert commit_error(ada.commits()) is told
+    assert commit_error(ada.commits()) is expected
 
 
 def test_no_storage_error_is_forgotten() -> None:
     # These are of transactions only (tests/broker/test_transactions.py).
     of_transactions = {E.invalid_producer_epoch, E.transaction_coordinator_fenced}
-    assert {error for error, _ in TOLD} - {E.corrupt_message} == STORAGE_ERRORS.keys() - of_transactions
+    assert {error for error, _ in CODES} - {E.corrupt_message} == STORAGE_ERRORS.keys() - of_transactions
 
 
 # The leader's assignment
@@ -84,13 +84,12 @@ def test_join_invalidates_pending_assignment(outcome: E) -> None:
 
 
 def test_stale_assignment_is_not_distributed() -> None:
-    """It is in the log, and a coordinator that loads it now restores it (classic-groups §5.3)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
     world.holding = True
     world.synced(ada, bob)
-    world.joined(ada, bob)  # nothing has changed: both hear the same generation again
+    world.joined(ada, bob)  # nothing has changed: both receive the same generation again
     bob.joins(protocols=(("range", b""),))
     ada.joins()
     assert world.state() == "CompletingRebalance 3"
@@ -137,7 +136,6 @@ def test_earlier_offsets_survive_failed_creation() -> None:
 
 
 def test_overtaken_first_record_keeps_group() -> None:
-    """That record only says that there is a group; the next one says more."""
     world = World()
     world.holding = True
     ada = world.speaker("ada")
@@ -311,7 +309,6 @@ def test_failed_deletion_keeps_offsets() -> None:
 
 
 def test_deletion_covers_earlier_commits_only() -> None:
-    """Whatever memory holds in the end is what a replay of the log gives."""
     world = World()
     ada = world.speaker("ada")
     ada.commits(1, topic="known")
@@ -343,7 +340,6 @@ def test_join_during_deletion_keeps_group() -> None:
 
 
 def test_recreated_group_follows_the_log() -> None:
-    """Nobody is in it again when the deletion is written. But a newer generation follows in the log."""
     world = World()
     (ada,) = world.stable("ada", needs_id=False)
     ada.leaves()

@@ -1,4 +1,4 @@
-"""A group is deleted when its tombstones are written: what begins meanwhile lives on (Kafka deletes it at once)."""
+"""A group is deleted when its tombstones are written, unless members join meanwhile (Kafka deletes it at once)."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.coordinator_world import World
 
 
 def emptied(kind: str) -> World:
-    """A world with a group that had a member and has offsets; writes wait from now on."""
+    """Return a world with a group that had a member and has offsets; further writes wait."""
     if kind == "classic":
         world = World()
         (ada,) = world.stable("ada")

@@ -22,5 +22,5 @@ def test_described_groups_follow_hash_order() -> None:
     assert ordered[together : together + 2] == [names[3]] * 2
     # In Java: a TopicPartition's hash is 31 * (31 + p) + "__consumer_offsets".hashCode().
     hashes = [(31 * (31 + partition) - 970371369) & 0xFFFFFFFF for partition in dict.fromkeys(partitions)]
-    buckets = [(each ^ each >> 16) & 15 for each in hashes]
+    buckets = [(item ^ item >> 16) & 15 for item in hashes]
     assert buckets == sorted(buckets)

@@ -17,7 +17,7 @@ def listening(**settings: Any) -> World:
 
 
 def kinds(world: World) -> list[str]:
-    """Since this was last asked."""
+    """Return the types of the events since the last call."""
     events_of = [event.kind for event in world.events]
     world.events.clear()
     return events_of
@@ -42,7 +42,7 @@ def test_group_from_creation_to_assignment() -> None:
     world = listening()
     ada = world.speaker("ada")
     ada.joins()
-    assert {each.group_type for each in world.events} == {"classic"}
+    assert {event.group_type for event in world.events} == {"classic"}
     assert kinds(world) == ["group_created", "member_id_issued"]
     ada.joins(reason="because")
     added, started = world.events_of("member_added", "rebalance_started")
@@ -65,7 +65,7 @@ def test_group_from_creation_to_assignment() -> None:
     world.after(3)
     world.write()
     received, stored, synced, over = world.events
-    assert [each.kind for each in world.events] == [
+    assert [event.kind for event in world.events] == [
         "assignment_received",
         "assignment_stored",
         "member_synced",
@@ -75,7 +75,7 @@ def test_group_from_creation_to_assignment() -> None:
     assert (stored.duration_us, stored.log_offset) == (3_000, len(world.log[0]) - 1)
     assert (synced.duration_us, synced.partitions) == (48_000, 3)
     assert (over.duration_us, over.detail, over.members) == (48_000, {"total_us": "48000"}, 1)
-    assert {each.rebalance_id for each in world.events} == {"g/7/1"}
+    assert {event.rebalance_id for event in world.events} == {"g/7/1"}
     assert (over.ts, over.mono_us) == (EPOCH_MS + 48, 48_000)
 
 
@@ -83,8 +83,8 @@ def test_slow_member_blocks_until_evicted() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")
     world.after(8_000)
-    for each in (ada, bob):
-        each.beats()
+    for item in (ada, bob):
+        item.beats()
     kinds(world)
     eve = world.speaker("eve")
     eve.enters()
@@ -354,8 +354,8 @@ def test_late_listener_finds_running_groups() -> None:
     ada, bob = world.stable("ada", "bob")
     for _ in range(2):
         world.after(5_000)
-        for each in (ada, bob):
-            each.beats()
+        for item in (ada, bob):
+            item.beats()
         world.listen()
     world.after(1_000)
     bob.leaves()
@@ -367,7 +367,7 @@ def test_late_listener_finds_running_groups() -> None:
 
 def test_groups_come_and_go() -> None:
     world = listening(offsets_retention_ms=1_000)
-    nobody = world.speaker("nobody", group_id="h")
+    nobody = world.speaker("other", group_id="h")
     nobody.commits(5)
     (created,) = world.events
     assert (created.kind, created.group_type, created.group_id) == ("group_created", "simple", "h")
@@ -396,8 +396,8 @@ def test_coordinator_failover_events() -> None:
     assert (loaded.kind, loaded.members, loaded.generation, loaded.duration_us) == ("group_loaded", 2, 1, 0)
     assert (elected.kind, elected.group_id) == ("coordinator_elected", None)
     world.after(5_000)
-    for each in (ada, bob):
-        assert each.beats() is E.none
+    for item in (ada, bob):
+        assert item.beats() is E.none
     bob.leaves()
     assert last(world, "rebalance_started").rebalance_id == "g/7/1"
     ada.joins()

@@ -17,7 +17,7 @@ def world_of_a_day() -> World:
 
 
 def sweep_at(world: World, age_ms: int) -> None:
-    """Time passes in which nobody speaks; nobody's session ends for that."""
+    """Advance the clock without ending sessions, then expire offsets."""
     world.now_ms += age_ms
     world.sweeps()
 
@@ -66,7 +66,6 @@ def test_later_commit_does_not_extend_emptiness() -> None:
 
 
 def test_old_record_has_no_start_time() -> None:
-    """Then the commits count."""
     world = world_of_a_day()
     empty = GroupValue(
         protocol_type="consumer", generation_id=3, protocol_name=None, leader_id=None, state_timestamp_ms=-1, members=()
@@ -119,7 +118,6 @@ def test_rebalancing_group_keeps_offsets(state: str) -> None:
 
 @pytest.mark.parametrize(("retention_ms", "lives_ms"), [(-1, DAY), (2_000, 2_000), (0, 0), (-2, 0), (2 * DAY, 2 * DAY)])
 def test_commit_can_set_retention(retention_ms: int, lives_ms: int) -> None:
-    """-1 leaves it to the broker; anything else is added to the time, whatever comes of it."""
     world = world_of_a_day()
     world.speaker("ada").commits(1, retention_ms=retention_ms)
     if lives_ms:

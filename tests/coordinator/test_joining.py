@@ -1,4 +1,4 @@
-"""What a plain-text conversation cannot say about joining: timers to the millisecond, corners, what Kafka fails at."""
+"""Details of joining that conversations cannot express: timers to the millisecond, edge cases, and errors of Kafka."""
 
 import pytest
 
@@ -20,7 +20,6 @@ IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
     ],
 )
 def test_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at: int) -> None:
-    """The table of classic-groups §4.2."""
     world = World(group_initial_rebalance_delay_ms=3_000)
     joins = []
     for moment in joins_at:
@@ -83,7 +82,6 @@ def test_heartbeat_replaces_new_member_timeout() -> None:
 
 
 def test_phase_and_session_end_together() -> None:
-    """Who waits is not dropped: the phase that ends gives it a new session."""
     world = World()
     ada, bob = world.stable("ada", "bob", session_ms=10_000, rebalance_ms=10_000)
     ada.beats()
@@ -104,7 +102,6 @@ def static_trio(world: World, **traits: int) -> list[Speaker]:
 
 @pytest.mark.parametrize("rebalance_ms", [0, 5_000])
 def test_absent_static_members_delay_until_expiry(rebalance_ms: int) -> None:
-    """With a timeout of 0 the wait must not become a loop in which time stands still."""
     world = World()
     ada, bob, cem = static_trio(world)
     world.after(9_000)
@@ -135,7 +132,6 @@ def test_absent_static_leader_hands_over() -> None:
 
 
 def test_session_is_renewed_during_return() -> None:
-    """Else nothing would ever end the membership of one who then stays silent."""
     world = World()
     ada, bob = world.stable("ada", "bob")
     static = world.speaker("cem", instance="i-cem")
@@ -200,7 +196,6 @@ def test_failed_expiry_completion_is_logged() -> None:
 
 
 def test_expired_only_member_logs_failure() -> None:
-    """Somebody's return is still being written when the only other member falls silent."""
     world = World()
     ada, bob = static_trio(world)[:2]
     bob.leaves(world.speaker("cem", instance="i-cem"))
@@ -231,10 +226,10 @@ def test_duplicate_protocol_cannot_be_selected() -> None:
 def test_several_leave_and_one_rebalance_follows() -> None:
     world = World()
     ada, bob, cem = world.stable("ada", "bob", "cem")
-    nobody = world.speaker("nobody", member_id="nobody")
+    stranger = world.speaker("unknown", member_id="unknown")
     pending = world.speaker("pending")
     pending.joins()
-    leave = bob.leaves(nobody, pending, cem)
+    leave = bob.leaves(stranger, pending, cem)
     assert [m.error_code for m in leave.heard.members] == [E.none, E.unknown_member_id, E.none, E.none]
     assert [t for t in world.transitions if "leave" in t] == ["Stable -> PreparingRebalance: leave_explicit"]
     assert ada.joins().heard.generation_id == 2

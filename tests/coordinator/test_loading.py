@@ -123,7 +123,6 @@ def test_unwritten_assignment_is_lost() -> None:
 
 
 def test_oversized_group_rebalances_immediately() -> None:
-    """The first who rejoin stay; who comes too late is removed (classic-groups §3.8)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
     smaller = World(lead=False, group_max_size=1)
@@ -135,13 +134,12 @@ def test_oversized_group_rebalances_immediately() -> None:
     stays = ada.joins()
     goes = bob.joins()
     assert (goes.error, goes.heard.member_id) == (E.group_max_size_reached, "")
-    assert not stays.answers  # nobody looks whether all are there; the timer does
+    assert not stays.answers  # only the timer checks whether all members have joined
     smaller.after(30_000)
     assert (stays.error, len(stays.heard.members)) == (E.none, 1)
 
 
 def test_empty_group_loads_without_subscription() -> None:
-    """So that offsets can be deleted while its first new member joins (classic-groups §7.5)."""
     world = World()
     (ada,) = world.stable("ada")
     ada.commits(7)
@@ -214,7 +212,7 @@ def test_late_records_are_applied(deleted: bool) -> None:
         loading.apply(key, value)
     while loading.prepare(world.now_ms):
         pass
-    assert not world.coordinator.groups, "nobody knows it yet"
+    assert not world.coordinator.groups, "the group does not exist yet"
     assert not len(world.purgatory), "and no session has begun"
     if deleted:
         loading.apply(group_key("g"), None)

@@ -13,7 +13,7 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 
 
 def a_group(state: str) -> tuple[World, Speaker, Speaker]:
-    """Ada, a static member, and bob, who holds an id and has not used it."""
+    """Return a world with ada, a static member, and bob, which has an unused id."""
     world = World()
     ada, bob = world.speaker("ada", instance="i-ada"), world.speaker("bob")
     if state != "missing":
@@ -169,7 +169,7 @@ def test_memberless_group_loses_requested_offsets() -> None:
     ada = world.speaker("ada")
     for topic in ("t", "u"):
         ada.commits(7, topic=topic)
-    assert world.deletes_offsets(("t", 0), ("t", 5), ("v", 0)).error is E.none  # what is not there is no error
+    assert world.deletes_offsets(("t", 0), ("t", 5), ("v", 0)).error is E.none  # missing offsets are not an error
     assert world.offsets() == {"u-0": 7}
     assert world.deletes_offsets().error is E.none
 

@@ -1,4 +1,4 @@
-"""How many partitions an assignment moves, and for how long they are nobody's, as events tell it."""
+"""Events about an assignment: the number of moved partitions, and the time without an owner."""
 
 from itertools import product
 
@@ -22,12 +22,12 @@ def share(*partitions: int) -> bytes:
 
 
 def owning(*partitions: int) -> tuple[tuple[str, bytes], ...]:
-    """What a member with a cooperative assignor says when it joins again."""
+    """Return the subscription of a member with a cooperative assignor that rejoins."""
     return (("range", write_subscription(Subscription(topics=("t",), owned_partitions={"t": partitions}))),)
 
 
 def hands_out(world: World, leader: Speaker, shares: dict[Speaker, bytes]) -> tuple[str | None, str | None]:
-    """The leader syncs last; how many partitions moved, and how many had to."""
+    """Let the leader sync last. Return the number of moved partitions, and of those that had to move."""
     for speaker in shares:
         if speaker is not leader:
             speaker.syncs()
@@ -45,7 +45,7 @@ def alone(world: World, *partitions: int) -> Speaker:
 
 
 def unowned_ms(world: World) -> int:
-    """Since this was last asked, all partitions together."""
+    """Return the total time of all partitions without an owner since the last call."""
     events_of = [event.detail for event in world.events_of("member_synced") if event.detail]
     world.events.clear()
     return sum(int(detail["unowned_us"]) for detail in events_of) // 1_000
@@ -76,7 +76,7 @@ def test_late_sync_counts_as_unowned() -> None:
     assert unowned_ms(world) == 2 * 250
     world.after(250)
     bob.syncs()
-    assert unowned_ms(world) == 0, "asked twice, told twice, owned once"
+    assert unowned_ms(world) == 0, "two requests, two reports, one owner"
 
 
 def test_cooperative_member_keeps_owned_partitions() -> None:
@@ -183,15 +183,16 @@ def even(owners: dict[TopicPartition, str], members: tuple[str, ...]) -> bool:
 
 @given(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=5), st.integers(1, 3))
 def test_no_even_distribution_moves_fewer(owned_by: list[str], left: int) -> None:
-    """Compared with all that there are."""
     topic_partitions = [("t", number) for number in range(len(owned_by))]
     before = dict(zip(topic_partitions, owned_by, strict=True))
     members = MEMBERS[:left]
-    owners = Owners({member: {each for each in topic_partitions if before[each] == member} for member in MEMBERS})
+    owners = Owners(
+        {member: {partition for partition in topic_partitions if before[partition] == member} for member in MEMBERS}
+    )
     fewest = min(
         sum(before[topic_partition] != owner for topic_partition, owner in after.items())
-        for each in product(members, repeat=len(topic_partitions))
-        if even(after := dict(zip(topic_partitions, each, strict=True)), members)
+        for combination in product(members, repeat=len(topic_partitions))
+        if even(after := dict(zip(topic_partitions, combination, strict=True)), members)
     )
     shares = {member: set(topic_partitions[number :: len(members)]) for number, member in enumerate(members)}
     assert owners.moves_to(shares, ("t",)).fewest == fewest

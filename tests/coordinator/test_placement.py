@@ -35,7 +35,7 @@ def test_placement(group_id: str, value: int, of_50: int, of_3: int) -> None:
 
 
 def vote(*lists: str) -> str:
-    """Each member's list is written as `range roundrobin`."""
+    """Select a protocol. Each member's list is written as `range roundrobin`."""
     members = [
         Member(f"m{number}", None, "", "", 0, 0, tuple((name, b"") for name in names.split()))
         for number, names in enumerate(lists)

@@ -137,7 +137,6 @@ def test_groups_are_written_as_version_3() -> None:
 
 @pytest.mark.parametrize("version", range(4))
 def test_every_group_version_is_readable(version: int) -> None:
-    """Version 1 brought the rebalance timeout, 2 the timestamp of the state, 3 the instance id."""
     value = version.to_bytes(2, "big") + bytes.fromhex("0008 636f6e73756d6572 00000008 0005 72616e6765 0002 6d31")
     value += bytes.fromhex("00000199c82cc000") if version >= 2 else b""
     value += bytes.fromhex("00000001 0002 6d31") + (bytes.fromhex("0001 69") if version >= 3 else b"")

@@ -1,4 +1,4 @@
-"""Members of one application share what they have in common (`kohort.coordinator.shared_values`)."""
+"""Equal values of an application's members are stored once (`kohort.coordinator.shared_values`)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every state meets every request: nothing falls through, and the tables of states.py say what is answered."""
+"""Every state answers every request as the tables of states.py define."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.support.coordinator_world import Speaker, World, commit_error
 
 
 def empty() -> tuple[World, Speaker]:
-    """Ada was here; she has left, and still thinks that she is a member."""
+    """Return a world in which ada has left, and still considers itself a member."""
     world = World()
     (ada,) = world.stable("ada")
     ada.leaves()
@@ -21,7 +21,7 @@ def empty() -> tuple[World, Speaker]:
 
 
 def preparing() -> tuple[World, Speaker]:
-    """Somebody new has come, and ada does not know yet."""
+    """Return a world in which a member has joined, and ada has not rejoined yet."""
     world, ada = stable()
     world.speaker("bob").enters()
     return world, ada
@@ -40,7 +40,7 @@ def stable() -> tuple[World, Speaker]:
 
 
 def dead() -> tuple[World, Speaker]:
-    """A group is only Dead in the moment in which it is forgotten: nobody meets it, except by an old reference."""
+    """Return a world with a Dead group: groups are Dead only while they are removed, so only old references see one."""
     world, ada = stable()
     group = world.group()
     world.unload()
@@ -135,7 +135,7 @@ def test_newcomer_is_first_given_an_id(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", LIVING)
-@pytest.mark.parametrize("leaver", ["member", "pending", "nobody"])
+@pytest.mark.parametrize("leaver", ["member", "pending", "unknown"])
 def test_leave(state: State, leaver: str) -> None:
     world, ada = begin(state)
     cem = world.speaker("cem")
@@ -144,7 +144,7 @@ def test_leave(state: State, leaver: str) -> None:
     elif leaver == "member":
         cem = ada
     else:
-        cem.member_id = "nobody"
+        cem.member_id = "unknown"
     leave = cem.leaves()
     is_in = leaver == "pending" or (leaver == "member" and state is not State.EMPTY)
     assert leave.error is E.none
@@ -157,14 +157,13 @@ def test_leave(state: State, leaver: str) -> None:
             State.COMPLETING_REBALANCE: State.EMPTY,
             State.STABLE: State.EMPTY,
         },
-        "nobody": {},
+        "unknown": {},
     }[leaver]
     assert world.group().state is expected.get(state, state)
 
 
 @pytest.mark.parametrize("state", LIVING)
 def test_silence(state: State) -> None:
-    """Nobody says anything any more: the group empties, whatever it was doing."""
     world, _ = begin(state)
     world.after(1_000_000)
     assert world.group().state is State.EMPTY
@@ -181,7 +180,6 @@ def test_unload(state: State) -> None:
 
 @pytest.mark.parametrize("state", LIVING)
 def test_restart(state: State) -> None:
-    """Only Stable and Empty are ever loaded."""
     world, _ = begin(state)
     kept = world.group().members and state is not State.EMPTY
     world.restart()
@@ -202,17 +200,16 @@ def test_wrong_generation(state: State) -> None:
 @pytest.mark.parametrize("state", LIVING)
 def test_somebody_else(state: State) -> None:
     _, ada = begin(state)
-    for member_id in ("nobody", ""):
+    for member_id in ("unknown", ""):
         assert ada.beats(member_id=member_id) is E.unknown_member_id
         assert ada.syncs(member_id=member_id).error is E.unknown_member_id
         assert commit_error(ada.commits(member_id=member_id)) is E.unknown_member_id
-    assert ada.joins(member_id="nobody").error is E.unknown_member_id
-    assert ada.beats(instance="nobody") is E.unknown_member_id
-    assert ada.joins(instance="nobody").error is E.unknown_member_id
+    assert ada.joins(member_id="unknown").error is E.unknown_member_id
+    assert ada.beats(instance="unknown") is E.unknown_member_id
+    assert ada.joins(instance="unknown").error is E.unknown_member_id
 
 
 def test_other_transitions_are_rejected() -> None:
-    """The moves of the table are those of Kafka's chart."""
     moves = {f"{old.value} -> {new.value}" for new, before in ALLOWED_FROM.items() for old in before}
     assert moves - {f"{old.value} -> Dead" for old in State} == {
         "Empty -> PreparingRebalance",

@@ -86,6 +86,5 @@ def test_other_record_types_are_ignored() -> None:
     ids=["Empty", "Ongoing", "PrepareCommit", "CompleteAbort"],
 )
 def test_kafka_records_are_rewritten_unchanged(value: str) -> None:
-    """From the log of an Apache Kafka 4.3.0."""
     raw = bytes.fromhex(value)
     assert transaction_value(read_transaction_value("x", raw)) == raw

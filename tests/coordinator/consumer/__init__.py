@@ -1,1 +1,1 @@
-"""The parts of consumer groups that are pure functions, and what happens when a write fails."""
+"""Tests of the pure functions of consumer groups, and of failing writes."""

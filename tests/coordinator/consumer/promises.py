@@ -1,13 +1,14 @@
-"""What holds for consumer groups, whatever happens."""
+"""Invariants of consumer groups."""
 
 from tests.coordinator.consumer.world import ConsumerWorld
 from tests.support.consumer_groups import may_be_forgotten, picture
 
 
 def log_and_coordinator_agree(world: ConsumerWorld, *, but_for_classic: bool = False) -> None:
-    """When nothing is being written: who loads the log knows what the coordinator knows.
+    """Check that replaying the log gives the coordinator's state, while no write is pending.
 
-    `but_for_classic`: what a classic group shows while writes fail is looked at in tests/coordinator/test_appends.py.
+    Args:
+        but_for_classic: A classic group while writes fail is checked in tests/coordinator/test_appends.py instead.
     """
     live = picture(world.coordinator)
     for compact in (False, True):

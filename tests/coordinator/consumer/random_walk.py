@@ -21,10 +21,9 @@ class Walk:
         self.world = ConsumerWorld(interval_ms=interval_ms, foo=chance.randint(1, 7), bar=chance.randint(1, 4))
         self.actors = [self._actor(number) for number in range(chance.randint(1, 6))]
         self.said: list[str] = []
-        self.told: set[str] = set()
-        """The members of the group, as events tell of them."""
+        self.told: set[str] = set()  # members of the group according to events
+        # whether events are in order: a classic group does not wait for the record that ends the consumer group
         self.in_order = True
-        """Whether they do: a classic group does not wait until it is written that it was a consumer group."""
         self.world.listen()
 
     def _actor(self, number: int) -> Actor:
@@ -41,7 +40,7 @@ class Walk:
         return self.world.consumer(f"m{number}", instance=instance, assignor=assignor, **traits)
 
     def step(self) -> None:
-        """Something happens."""
+        """Perform a random step."""
         chance, world = self.chance, self.world
         actor = chance.choice(self.actors)
         what = chance.choices(
@@ -111,13 +110,13 @@ class Walk:
             self.write_all()
 
     def write_all(self) -> None:
-        """Everything that is held is written."""
+        """Complete all pending writes."""
         while self.world.held:
             self.world.write(E.none, count=1)
         self.world.holding = False
 
     def _swap(self, actor: Actor) -> None:
-        """A client is started again with the other protocol, under the same instance id if it has one."""
+        """Restart a client with the other protocol, under the same instance id if it has one."""
         if actor.waiting is not None:
             return
         if not actor.instance or self.chance.random() < 0.5:
@@ -138,7 +137,7 @@ class Walk:
         return {*(() if classic is None else classic.members), *(() if group is None else group.members)}
 
     def _hear(self) -> None:
-        """Takes over what events tell of members."""
+        """Apply events to the expected members."""
         for event in self.world.events:
             assert event.member_id is not None or not event.kind.startswith("member_")
             if event.kind in ("member_added", "member_replaced"):
@@ -153,7 +152,7 @@ class Walk:
         self.world.events.clear()
 
     def check(self) -> None:
-        """After every step."""
+        """Check the invariants after each step."""
         one_owner_each(self.world.coordinator)
         if not self.world.held:
             log_and_coordinator_agree(self.world, but_for_classic=self.failing)
@@ -161,17 +160,19 @@ class Walk:
             self.in_order = False
         if not self.failing and self.in_order:
             self._hear()
-            assert self.world.held or self.told == self._members(), f"{self.told} were told of, not {self._members()}"
+            assert self.world.held or self.told == self._members(), (
+                f"{self.told} are known from events, not {self._members()}"
+            )
 
     def ends(self) -> None:
-        """Nothing fails any more: everybody comes to rest, and partitions have one owner each, as far as in Kafka."""
+        """End without failures: members converge, and partitions have one owner each, as far as in Kafka."""
         world = self.world
         self.write_all()
         self.check()
         world.converges(*self.actors, step_ms=1_000, rest=35)  # longer than any timeout
         self.check()
         shares = [actor.owned for actor in self.actors]
-        owned = [each for share in shares for each in share]
+        owned = [item for share in shares for item in share]
         assert len(owned) == len(set(owned)), "two owners"
         wanted = set()
         for actor in self.actors:
@@ -184,7 +185,7 @@ class Walk:
         if world.coordinator.of_type("consumer"):
             missing = wanted - set(owned)
             assert wanted >= set(owned)
-            assert missing == left_to_nobody(world.consumer_group, missing), "a partition of nobody"
+            assert missing == left_to_nobody(world.consumer_group, missing), "a partition without an owner"
             assert world.consumer_group.state.value == "Stable"
         for actor in self.actors:
             assert all(ticket.answers == 1 for ticket in actor.tickets[-1:])

@@ -1,4 +1,4 @@
-"""The server-side assignors: against what Apache Kafka 4.3.0 assigned, and by their promises."""
+"""The server-side assignors, compared with assignments of Apache Kafka 4.3.0, and their guarantees."""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kohort.coordinator.consumer.assignors import assign
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 
+# recorded; `possible`: number of results by the order of members and topics, in which Kafka iterates over hash maps
 CASES = [json.loads(line) for line in (Path(__file__).parent / "assignments.jsonl").read_text().splitlines()]
-"""Recorded. `possible`: how many outcomes the order of members and topics allows, in which Kafka walks hash maps."""
 
 Shares = dict[str, dict[str, list[int]]]
 
@@ -29,7 +29,7 @@ def test_kafka_assignment_matches_some_iteration_order(case: dict[str, Any]) -> 
 
 
 def _outcomes(case: dict[str, Any]) -> Iterator[Shares]:
-    """What comes of each order; of large groups only until Kafka's outcome was among them."""
+    """Return the results of all orders; for large groups only until Kafka's result is among them."""
     wanted = _without_nothing(case["target"])
     for members in permutations(case["members"]):
         for topics in permutations([topic["name"] for topic in case["topics"]]):
@@ -56,7 +56,7 @@ def _assign(case: dict[str, Any], members: list[dict[str, Any]], topics: list[st
         )
         for member in members
     ]
-    equal = len({each.topics for each in subscribers}) == 1
+    equal = len({subscriber.topics for subscriber in subscribers}) == 1
     targets = assign(case["assignor"], subscribers, {ids[t]: counts[t] for t in topics if t in subscribed}, equal)
     names = {topic_id: name for name, topic_id in ids.items()}
     return _without_nothing(
@@ -76,7 +76,7 @@ TOPICS = [UUID(int=number) for number in range(1, 5)]
 
 @st.composite
 def groups(draw: st.DrawFn, *, equal: bool) -> tuple[list[Subscriber], dict[UUID, int]]:
-    """Members with a target that an earlier round may have left: nobody shares a partition."""
+    """Generate members with targets of an earlier round, without shared partitions."""
     counts = {topic: draw(st.integers(1, 12)) for topic in TOPICS[: draw(st.integers(1, 4))]}
     everything = [(topic, number) for topic, count in counts.items() for number in range(count)]
     size = draw(st.integers(1, 6))

@@ -1,7 +1,7 @@
-"""A log of groups is compacted again and again while it grows, and cut after every batch: what is loaded is the same.
+"""A log of groups is compacted repeatedly while it grows, and cut after every batch: the loaded state is the same.
 
-Groups change their protocol, are deleted and made again, and commit in transactions that end late or not at all. Kafka
-itself has lost groups there (KAFKA-19862, KAFKA-20254).
+Groups change their protocol, are deleted and created again, and commit in transactions that end late or not at all.
+Kafka itself has lost groups there (KAFKA-19862, KAFKA-20254).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Logs:
 
 
 def commits(chance: Random, now_ms: int, taken_back: float) -> list[Record]:
-    """Offsets of a group, some of them taken back. Nobody does that in a transaction."""
+    """Return offsets of a group, some of them deleted again. Transactions contain no deletions."""
     keys = [offset_key("g", "foo", chance.randrange(3)) for _ in range(chance.randint(1, 3))]
     return [
         (key, None if chance.random() < taken_back else expiring_offset_value(chance.randrange(100), "", now_ms, -1))
@@ -85,7 +85,7 @@ def commits(chance: Random, now_ms: int, taken_back: float) -> list[Record]:
 
 
 def loaded(log: PartitionLog, world: ConsumerWorld) -> dict[str, Any]:
-    """What a coordinator knows that takes the log over."""
+    """Return the state of a coordinator that loads the log."""
     other = ConsumerWorld()
     other.topics = other.coordinator.topics = world.topics
     other.coordinator.shards = {}

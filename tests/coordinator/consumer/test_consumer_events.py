@@ -17,7 +17,7 @@ def listening(**settings: Any) -> ConsumerWorld:
 
 
 def taken(world: ConsumerWorld) -> list[GroupEvent]:
-    """The events since this was last asked, but for sums."""
+    """Return the events since the last call, without statistics."""
     events, world.events[:] = list(world.events), []
     return [event for event in events if event.kind != "heartbeat_stats"]
 
@@ -31,7 +31,7 @@ def last(world: ConsumerWorld, kind: str) -> GroupEvent:
 
 
 def both(world: ConsumerWorld, **traits: Any) -> tuple[Consumer, Consumer]:
-    """Ada and bob share six partitions."""
+    """Return a world in which ada and bob share six partitions."""
     ada, bob = world.consumer("ada", **traits), world.consumer("bob")
     world.converges(ada, bob)
     world.events.clear()
@@ -54,7 +54,7 @@ def test_group_from_first_heartbeat() -> None:
     world = listening()
     world.consumer("ada").acts()
     created, added, bumped, target, assigned, reconciled, stable = taken(world)
-    assert {each.group_type for each in (created, added, stable)} == {"consumer"}
+    assert {item.group_type for item in (created, added, stable)} == {"consumer"}
     assert (created.kind, created.cause, created.members) == ("group_created", "join_new", 0)
     assert (added.kind, added.cause, added.client_id, added.member_id) == ("member_added", "join_new", "ada", "ada-id")
     assert (added.session_timeout_ms, added.rebalance_timeout_ms, added.members) == (10_000, 30_000, 1)
@@ -66,7 +66,7 @@ def test_group_from_first_heartbeat() -> None:
     assert (assigned.kind, assigned.partitions, assigned.member_epoch) == ("member_assigned", 6, 2)
     assert reconciled.kind == "member_reconciled"
     assert (stable.kind, stable.state_to, stable.members) == ("group_reconciled", "Stable", 1)
-    offsets = [each.log_offset for each in (added, bumped, target, assigned)]
+    offsets = [item.log_offset for item in (added, bumped, target, assigned)]
     assert offsets == [0, 1, 3, 4], "member, group epoch, target, target epoch, current assignment"
 
 
@@ -97,7 +97,7 @@ def test_rebalance_events_in_order() -> None:
     assert (assigned.kind, assigned.client_id, assigned.detail) == ("member_assigned", "bob", {"unowned_us": "150000"})
     assert (stable.kind, stable.duration_us, stable.client_id) == ("group_reconciled", 850_000, "bob")
     assert stable.detail == {"total_us": "850000", "slowest": "ada-id", "slowest_us": "700000"}
-    assert {each.rebalance_id for each in (bumped, target, revoking, revoked, assigned, stable)} == {"g/7/2"}
+    assert {item.rebalance_id for item in (bumped, target, revoking, revoked, assigned, stable)} == {"g/7/2"}
 
 
 def test_unchanged_heartbeats_are_no_events() -> None:
@@ -124,7 +124,7 @@ def test_unrevoked_partition_removes_its_owner() -> None:
         world.after(500)
     removed = last(world, "member_removed")
     assert (removed.cause, removed.client_id) == ("epoch_timeout", "ada")
-    bumped = next(each for each in world.events_of("epoch_bumped") if each.cause == "epoch_timeout")
+    bumped = next(event for event in world.events_of("epoch_bumped") if event.cause == "epoch_timeout")
     assert (bumped.evicted, bumped.left, bumped.duration_us) == (("ada-id",), (), None)
 
 
@@ -142,7 +142,7 @@ def test_member_changes_its_metadata(change: dict[str, Any], cause: str | None, 
     ada, _ = both(world)
     ada.beats(**change)
     assert last(world, "member_metadata_changed").detail == {"what": what}
-    assert [each.cause for each in world.events_of("epoch_bumped")] == ([] if cause is None else [cause])
+    assert [event.cause for event in world.events_of("epoch_bumped")] == ([] if cause is None else [cause])
 
 
 def test_topics_that_change() -> None:
@@ -160,7 +160,7 @@ def test_pattern_matches_another_topic() -> None:
     world = listening()
     ada = world.consumer("ada", names=(), regex="foo.*")
     world.converges(ada)
-    assert [each.cause for each in world.events_of("epoch_bumped")] == ["regex_changed"]
+    assert [event.cause for event in world.events_of("epoch_bumped")] == ["regex_changed"]
     taken(world)
     world.topics.create("foo2", 2)
     for _ in range(12):
@@ -229,7 +229,7 @@ def test_members_that_are_fenced() -> None:
     assert last(world, "member_fenced").error == "FENCED_INSTANCE_ID"
     taken(world)
     ada.beats(member_epoch=99)
-    assert taken(world) == [], "told once a minute"
+    assert taken(world) == [], "reported once a minute"
 
 
 def test_heartbeats_and_commits_in_sums() -> None:
@@ -242,7 +242,7 @@ def test_heartbeats_and_commits_in_sums() -> None:
             bob.acts()
     gap = last(world, "heartbeat_gap")
     assert (gap.client_id, gap.duration_us) == ("bob", 6_000_000)
-    stats = next(each for each in world.events_of("heartbeat_stats") if each.client_id == "ada")
+    stats = next(event for event in world.events_of("heartbeat_stats") if event.client_id == "ada")
     assert stats.detail is not None
     assert stats.detail["p50_us"] == "1000000"
 
@@ -266,7 +266,7 @@ def test_coordinator_move_and_group_deletion() -> None:
     world = listening()
     ada, bob = both(world)
     world.unload()
-    assert [each.kind for each in taken(world)] == ["group_unloaded", "coordinator_resigned"]
+    assert [event.kind for event in taken(world)] == ["group_unloaded", "coordinator_resigned"]
     world.load()
     loaded, _ = taken(world)
     assert (loaded.kind, loaded.group_type, loaded.members, loaded.generation) == ("group_loaded", "consumer", 2, 3)
@@ -301,8 +301,8 @@ def test_classic_group_upgrade_and_downgrade() -> None:
     taken(world)
     bob.leaves()
     events = taken(world)
-    assert [each.kind for each in events] == ["member_removed", "group_converted", "rebalance_started"]
-    assert [each.group_type for each in events] == ["consumer", "classic", "classic"]
+    assert [event.kind for event in events] == ["member_removed", "group_converted", "rebalance_started"]
+    assert [event.group_type for event in events] == ["consumer", "classic", "classic"]
     assert events[1].detail == {"from": "consumer", "to": "classic", "policy": "bidirectional"}
     assert events[2].rebalance_id != bumped.rebalance_id
 
@@ -315,8 +315,8 @@ def test_failed_downgrade_write() -> None:
     world.holding = True
     bob.leaves()
     world.write(E.not_enough_replicas)
-    told = [each for each in taken(world) if each.kind == "group_converted"]
-    assert [(each.detail or {})["to"] for each in told] == ["classic", "consumer"]
+    told = [event for event in taken(world) if event.kind == "group_converted"]
+    assert [(event.detail or {})["to"] for event in told] == ["classic", "consumer"]
     assert told[1].cause == "group_store_failed"
 
 
@@ -354,7 +354,7 @@ def test_rejoining_classic_member_is_not_replaced() -> None:
     cy: ClassicClient = world.classic("cy")
     world.converges(ada, bob, cy)
     assert not world.events_of("member_replaced")
-    assert [each.client_id for each in world.events_of("member_added")] == ["cy"]
+    assert [event.client_id for event in world.events_of("member_added")] == ["cy"]
 
 
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]

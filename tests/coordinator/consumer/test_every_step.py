@@ -1,7 +1,7 @@
-"""A write that fails, a coordinator that moves or is killed: in each step of an upgrade, a downgrade, a reconciliation.
+"""A write fails, a coordinator moves or is killed: in each step of an upgrade, a downgrade, a reconciliation.
 
-Each story is played once for each step and each thing that goes wrong there. Whatever it is, nobody ever consumes what
-somebody else does, the log tells what the coordinator knows, and in the end everything is as if nothing had been.
+Each story is played once for each step and each failure. No partition is ever consumed by two members, the log contains
+the coordinator's state, and the final state does not depend on the failure.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,13 +20,12 @@ Step = Callable[[], object]
 
 
 class Story(NamedTuple):
-    """A world in which something is about to happen, those who are there at the end, and the steps."""
+    """A world before an event, its final members, and the steps."""
 
     world: ConsumerWorld
     actors: list[Actor]
     steps: list[Step]
-    ends_as: str
-    """The group's protocol at the end."""
+    ends_as: str  # the group's protocol at the end
 
 
 def _in_turn(count: int, *actors: Actor) -> Iterable[Step]:
@@ -34,7 +33,7 @@ def _in_turn(count: int, *actors: Actor) -> Iterable[Step]:
 
 
 def a_reconciliation() -> Story:
-    """Bob and then eve join a group that ada has for herself."""
+    """Let bob and then eve join a group of ada's."""
     world = ConsumerWorld(foo=6)
     ada, bob, eve = world.consumer("ada"), world.consumer("bob", instance="i-bob"), world.consumer("eve")
     world.converges(ada)
@@ -42,7 +41,7 @@ def a_reconciliation() -> Story:
 
 
 def an_upgrade(*, cooperative: bool) -> Story:
-    """A consumer member joins two classic ones, and one of these is replaced by another."""
+    """Let a consumer member join two classic ones, and replace one of these."""
     world = ConsumerWorld(foo=6)
     ada = world.classic("ada", cooperative=cooperative)
     bob = world.classic("bob", cooperative=cooperative, instance="i-bob")
@@ -54,7 +53,7 @@ def an_upgrade(*, cooperative: bool) -> Story:
 
 
 def a_downgrade(*, cooperative: bool) -> Story:
-    """The last consumer member of a group with two classic ones leaves."""
+    """Let the last consumer member leave a group with two classic ones."""
     world = ConsumerWorld(foo=6)
     ada = world.classic("ada", cooperative=cooperative)
     bob = world.classic("bob", cooperative=cooperative)
@@ -65,7 +64,7 @@ def a_downgrade(*, cooperative: bool) -> Story:
         if cem.epoch > 0:
             ticket = cem.leaves()
             if ticket.answers and ticket.error is not E.none:
-                cem.leaves()  # a client tries once more
+                cem.leaves()  # a client retries once
             cem.forgets()
 
     return Story(world, [ada, bob], [leaves, *_in_turn(12, ada, bob)], "classic")
@@ -90,7 +89,7 @@ def a_write_fails(world: ConsumerWorld, step: Step) -> None:
 
 
 def the_coordinator_moves(world: ConsumerWorld, step: Step) -> None:
-    """Everything is written, and answered."""
+    """Complete and answer everything, then move the coordinator."""
     step()
     world.restart()
 
@@ -123,7 +122,7 @@ TROUBLES = (
 CASES = [(name, number) for name, story in STORIES.items() for number in range(len(story().steps))]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=[each.__name__ for each in TROUBLES])
+@pytest.mark.parametrize("trouble", TROUBLES, ids=[trouble.__name__ for trouble in TROUBLES])
 @pytest.mark.parametrize(("name", "number"), CASES, ids=[f"{name}, step {number}" for name, number in CASES])
 def test_partitions_have_exactly_one_owner(
     name: str, number: int, trouble: Callable[[ConsumerWorld, Step], None]
@@ -142,7 +141,7 @@ def test_partitions_have_exactly_one_owner(
     world.after(11_000)  # who left, and could not say so, is missed
     world.converges(*actors, step_ms=1_000, rest=15)
     _holds(world, actors)
-    owned = [each for actor in actors for each in actor.owned]
+    owned = [partition for actor in actors for partition in actor.owned]
     assert len(owned) == len(set(owned)) == 6
     assert all(len(actor.owned) == 6 // len(actors) for actor in actors)
     assert (world.coordinator.consumer_group("g") is not None) is (ends_as == "consumer")
@@ -156,5 +155,7 @@ def _holds(world: ConsumerWorld, actors: Iterable[Actor]) -> None:
     owners: dict[object, Actor] = {}
     for actor in actors if group is not None else ():
         if group is not None and actor.member_id in group.members:
-            for each in actor.owned:
-                assert owners.setdefault(each, actor) is actor, f"{owners[each]} and {actor} both consume {each}"
+            for partition in actor.owned:
+                assert owners.setdefault(partition, actor) is actor, (
+                    f"{owners[partition]} and {actor} both consume {partition}"
+                )

@@ -1,4 +1,4 @@
-"""A target that takes long is computed beside the heartbeats, and a later one finds it."""
+"""A target that takes long is computed next to the heartbeats, and a later heartbeat uses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGE: dict[str, Any] = {f"large{number}": EFFORT_AT_ONCE // 2 + 1 for number in
 
 
 def has(world: ConsumerWorld, member_id: str) -> int:
-    """How many partitions a member is to have."""
+    """Return the number of partitions in a member's target."""
     return sum(map(len, world.consumer_group.target_of(member_id).values()))
 
 
@@ -58,7 +58,7 @@ def test_changed_members_restart_preparation() -> None:
     assert second is not None
     assert first is not second
     world.after(1_000)
-    assert first.targets is None, "nobody waits for it"
+    assert first.targets is None, "no heartbeat waits for it"
     ada.acts()
     assert has(world, ada.member_id) + has(world, bob.member_id) == sum(LARGE.values())
     assert second.targets == assign("uniform", list(second.inputs.members.values()), second.inputs.counts, True)
@@ -90,7 +90,6 @@ def test_groups_are_prepared_in_turn() -> None:
 
 
 def test_uniform_assignor_moves_many_partitions() -> None:
-    """As many as there are: each takes its time, which is why it is counted."""
     world = ConsumerWorld(foo=20_000, bar=2)
     ada, bob = world.consumer("ada", names=("foo", "bar")), world.consumer("bob")
     ada.acts()

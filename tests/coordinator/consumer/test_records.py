@@ -1,4 +1,4 @@
-"""Records of consumer groups: what is written is read again, by this coordinator and by the analysis' own layouts."""
+"""Records of consumer groups can be decoded by this coordinator and by the analysis' own layouts."""
 
 from uuid import UUID
 

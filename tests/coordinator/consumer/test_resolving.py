@@ -75,8 +75,8 @@ def test_groups_take_turns_in_matching(compared: list[str]) -> None:
     for number in range(TOPICS):
         world.topics.create(f"t{number}", 1)
     members = [world.consumer(name, names=(), regex=f"t.*{name}?", group_id=name) for name in ("a", "b", "c")]
-    for each in members:
-        each.acts()
+    for member in members:
+        member.acts()
     world.settle()
     world.after(0)
     while len(compared) < 3 * TOPICS:

@@ -1,4 +1,4 @@
-"""What is kept of a member that takes one epoch after another: its record, and the answer it hears."""
+"""Cached values of a member that takes one epoch after another: its record, and its response."""
 
 from uuid import UUID
 
@@ -54,4 +54,6 @@ def test_cached_response_differs_only_in_epoch(written: bool) -> None:
     after = in_epoch(before, 2**31 - 1)
     assert after == answer(2**31 - 1)
     assert MESSAGE.write(1, 9, after) == MESSAGE.write(1, 9, answer(2**31 - 1))
-    assert MESSAGE.write(1, 9, before) == MESSAGE.write(1, 9, answer(7)), "who waits for it hears it as it was"
+    assert MESSAGE.write(1, 9, before) == MESSAGE.write(1, 9, answer(7)), (
+        "a waiting request receives the previous response"
+    )

@@ -1,4 +1,4 @@
-"""Random walks of groups: whatever happens, everybody comes to rest (random_walk.py)."""
+"""Random walks of groups always converge (random_walk.py)."""
 
 import pytest
 
@@ -26,7 +26,6 @@ def test_so_it_does_when_writes_fail(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(EFFORT.walks // 3))
 def test_short_path_equals_long_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A member that has nothing new to say is answered in a shorter way: the same is written, and the same is told."""
     short = walk(seed, failing=False)
     for name in ("_with_nothing_new", "steady_assignment"):
         monkeypatch.setattr(consumer_heartbeating, name, lambda *_: None)

@@ -1,4 +1,4 @@
-"""What is decided while a batch is being written waits for it, and fails with it (consumer-groups §19)."""
+"""Decisions during a write are written after it, and fail with it (consumer-groups §19)."""
 
 from kohort.coordinator.offsets_topic_records import GroupKey, read_key
 from kohort.protocol.errors import ErrorCode as E
@@ -16,10 +16,10 @@ def test_pending_changes_form_next_batch() -> None:
     eve.acts()
     assert len(world.held) == 1
     world.write(E.none)
-    assert [each.epoch for each in (ada, bob, eve)] == [2, 0, 0]
+    assert [item.epoch for item in (ada, bob, eve)] == [2, 0, 0]
     assert len(world.held) == 1, "bob's and eve's changes are one batch"
     world.write(E.none)
-    assert [each.epoch for each in (ada, bob, eve)] == [2, 3, 4]
+    assert [item.epoch for item in (ada, bob, eve)] == [2, 3, 4]
     assert not world.coordinator.unwritten
     log_and_coordinator_agree(world)
 
@@ -37,7 +37,7 @@ def test_failed_batch_drops_dependent_writes() -> None:
     assert [each.tickets[-1].error for each in (ada, bob)] == [E.coordinator_not_available] * 2
     world.holding = False
     world.converges(ada, bob)
-    assert {len(each.owned) for each in (ada, bob)} == {3}
+    assert {len(item.owned) for item in (ada, bob)} == {3}
 
 
 def test_unchanged_heartbeat_waits_for_earlier_write() -> None:
@@ -56,7 +56,9 @@ def test_unchanged_heartbeat_waits_for_earlier_write() -> None:
 def test_large_batch_is_split() -> None:
     world = ConsumerWorld(foo=6)
     world.holding = True
-    members = [world.consumer(f"m{number}", names=tuple(f"t{each}" for each in range(1_000))) for number in range(30)]
+    members = [
+        world.consumer(f"m{number}", names=tuple(f"t{number}" for number in range(1_000))) for number in range(30)
+    ]
     for member in members:
         member.acts()
     sizes = []
@@ -70,7 +72,6 @@ def test_large_batch_is_split() -> None:
 
 
 def test_downgraded_group_writes_in_order() -> None:
-    """Its next generation is in the log only if the end of the consumer group is."""
     for error in (E.none, E.not_enough_replicas):
         world = ConsumerWorld(foo=6)
         ada, cem = world.consumer("ada"), world.classic("cem")
@@ -78,7 +79,7 @@ def test_downgraded_group_writes_in_order() -> None:
         written = len(world.log[0])
         world.holding = True
         ada.leaves()
-        cem.acts()  # hears of the rebalance
+        cem.acts()  # receives REBALANCE_IN_PROGRESS
         cem.acts()  # joins: alone, so the next generation begins
         cem.acts()  # syncs: that is written
         assert len(world.held) == 1

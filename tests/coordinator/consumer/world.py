@@ -1,10 +1,10 @@
-"""A world with topics, where clients of both protocols behave as real ones do.
+"""A world with topics, in which clients of both protocols behave like real ones.
 
     world = ConsumerWorld(foo=6)
     ada, bob = world.consumer("ada"), world.consumer("bob")
     world.converges(ada, bob)
 
-An actor's `acts()` does what a client would do next: join, beat, give up what it is not to have any more, sync.
+An actor's `acts()` does the next step of a client: join, send a heartbeat, revoke partitions, sync.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,7 @@ from tests.support.consumer_member import ConsumerMember
 from tests.support.coordinator_world import ClassicTalker, Talker, Ticket, World
 from tests.support.group_member import Said
 
-ROUNDS = 1_000
-"""More than anybody needs who comes to rest at all."""
+ROUNDS = 1_000  # more rounds than any convergence needs
 
 
 class Topics:
@@ -30,13 +29,12 @@ class Topics:
     def __init__(self, partitions: dict[str, int]) -> None:
         self.version = 0
         self._topics: dict[str, TopicInfo] = {}
-        self._names: dict[UUID, str] = {}
-        """The names of all topics that there have been."""
+        self._names: dict[UUID, str] = {}  # names of all topics that have ever existed
         for name, count in partitions.items():
             self.create(name, count)
 
     def create(self, name: str, partitions: int) -> None:
-        """A new topic, or one with another number of partitions."""
+        """Create a topic, or change its number of partitions."""
         self.version += 1
         known = self._topics.get(name)
         topic_id = UUID(int=self.version) if known is None else known.topic_id
@@ -44,7 +42,6 @@ class Topics:
         self._names[topic_id] = name
 
     def delete(self, name: str) -> None:
-        """One that comes again has another id."""
         self.version += 1
         del self._topics[name]
 
@@ -52,7 +49,7 @@ class Topics:
         return self._topics.get(name)
 
     def by_id(self, topic_id: UUID) -> TopicInfo | None:
-        return next((each for each in self._topics.values() if each.topic_id == topic_id), None)
+        return next((topic for topic in self._topics.values() if topic.topic_id == topic_id), None)
 
     def names(self) -> Iterable[str]:
         return self._topics
@@ -70,10 +67,9 @@ class Topics:
 
 
 class ConsumerWorld(World):
-    """See above. Targets are computed at once; sessions last ten seconds."""
+    """World of a consumer group. Targets are computed at once; sessions last ten seconds."""
 
     def __init__(self, *, interval_ms: int = 0, settings: dict[str, Any] | None = None, **partitions: int) -> None:
-        """`partitions`: of each topic."""
         super().__init__(**(settings or {}))
         self.coordinator.new_uuid = lambda: str(UUID(int=int(self._new_uuid()[1:]) << 64))
         self.topics = Topics(partitions)
@@ -81,11 +77,11 @@ class ConsumerWorld(World):
         self.coordinator.consumer_config = lambda _: ConsumerConfig(10_000, 1_000, interval_ms)
 
     def consumer(self, name: str, **traits: Any) -> "Consumer":
-        """A client of the consumer protocol."""
+        """Return a client of the consumer protocol."""
         return Consumer(name=name, world=self, topics=self.topics, **traits)
 
     def classic(self, name: str, **traits: Any) -> "ClassicClient":
-        """A client of the classic protocol, in the same group."""
+        """Return a client of the classic protocol in the same group."""
         return ClassicClient(name=name, world=self, topics=self.topics, **traits)
 
     @property
@@ -95,7 +91,7 @@ class ConsumerWorld(World):
         return group
 
     def converges(self, *actors: "Actor", step_ms: int = 100, rest: int = 3) -> None:
-        """Everybody acts in turn, until what everybody has does not change for `rest` rounds of `step_ms`."""
+        """Let all actors act in turn, until their partitions do not change for `rest` rounds of `step_ms`."""
         quiet = 0
         for _ in range(ROUNDS):
             before = [actor.settled for actor in actors]
@@ -109,7 +105,7 @@ class ConsumerWorld(World):
         raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(actor) for actor in actors]}")
 
     def replayed(self, *, compact: bool) -> "ConsumerWorld":
-        """A world that knows what the log says, and nothing else."""
+        """Return a world whose state is replayed from the log."""
         other = ConsumerWorld()
         other.topics = self.topics
         return self.loaded_into(other, compact=compact)
@@ -117,7 +113,7 @@ class ConsumerWorld(World):
 
 @dataclass(eq=False, kw_only=True)
 class Actor(Talker):
-    """A client of either protocol, which asks one thing at a time."""
+    """Client of either protocol with one request at a time."""
 
     world: ConsumerWorld
     waiting: Ticket | None = None
@@ -128,16 +124,16 @@ class Actor(Talker):
 
     @property
     def settled(self) -> object:
-        """What changes on the way."""
+        """Return the state that must not change any more."""
         return self.epoch, frozenset(self.owned)
 
     def forgets(self) -> None:
-        """Crashes; when it acts again it is a new process."""
+        """Simulate a crash; the next action is that of a new process."""
         self.waiting = None
         self.forget()
 
     def acts(self) -> None:
-        """What a client does next, while it is not waiting for an answer."""
+        """Perform the next step of a client, unless it waits for a response."""
         if self.waiting is None:
             self._says(self.next())
 
@@ -164,15 +160,15 @@ class Consumer(Actor, ConsumerMember):
         self.member_id = self.member_id or f"{self.name}-id"
 
     def beats(self, **changes: Any) -> Ticket:
-        """One heartbeat, of a member that tells what it has only if it says so."""
+        """Send a heartbeat, with the owned partitions only if requested."""
         return self._says(self.beat(**changes))
 
     def joins(self, **changes: Any) -> Ticket:
-        """Joins anew, with nothing."""
+        """Join again without partitions."""
         return self._says(self.join(**changes))
 
     def tells(self, **changes: Any) -> Ticket:
-        """A heartbeat that says everything."""
+        """Send a heartbeat with all fields."""
         return self._says(self.tell(**changes))
 
     def steps_out(self) -> Ticket:

@@ -1,1 +1,1 @@
-"""Share groups: conversations with a coordinator on a clock of the test's own, and what is a pure function."""
+"""Share groups: tests with a coordinator and a manual clock, and tests of pure functions."""

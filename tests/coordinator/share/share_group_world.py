@@ -26,8 +26,7 @@ from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRe
 from tests.coordinator.consumer.world import Topics
 from tests.support.coordinator_world import Ticket, World
 
-ROUNDS = 200
-"""More than anybody needs who comes to rest at all."""
+ROUNDS = 200  # more rounds than any convergence needs
 
 
 class Answer(NamedTuple):
@@ -41,14 +40,13 @@ class Answer(NamedTuple):
 
 
 class Persister:
-    """Share coordinators that answer at once, or when the test says so, and what they keep: state epoch and start."""
+    """Share coordinators that answer at once or on request, and their state: state epoch and start offset."""
 
     def __init__(self) -> None:
         self.states: dict[tuple[str, UUID, int], tuple[int, int]] = {}
         self.failing = E.none
         self.holding = False
-        self.asked: list[str] = []
-        """`initialize g: foo-id 0 1`"""
+        self.asked: list[str] = []  # such as `initialize g: foo-id 0 1`
         self._held: list[Any] = []
 
     def initialize(
@@ -71,14 +69,14 @@ class Persister:
 
     def _delete(self, group_id: str, partitions: list[TopicIdPartition], then: OnOutcomes, now_ms: int) -> None:
         if self.failing is E.none:
-            for each in partitions:
-                self.states.pop((group_id, *each), None)
+            for partition in partitions:
+                self.states.pop((group_id, *partition), None)
         then(dict.fromkeys(partitions, Answer(self.failing)), now_ms)
 
     def read_summary(
         self, group_id: str, partitions: Mapping[TopicIdPartition, int], then: OnOutcomes, now_ms: int
     ) -> None:
-        raise AssertionError("a coordinator asks for no summaries")
+        raise AssertionError("a group coordinator requests no summaries")
 
     def _note(self, what: str, group_id: str, partitions: Iterable[TopicIdPartition]) -> None:
         self.asked.append(f"{what} {group_id}: " + " ".join(f"{topic.int}-{index}" for topic, index in partitions))
@@ -90,7 +88,7 @@ class Persister:
             action(now_ms)
 
     def let_go(self, now_ms: int) -> None:
-        """What was asked is answered."""
+        """Answer pending requests."""
         self.holding = False
         held, self._held = self._held, []
         for action in held:
@@ -98,10 +96,9 @@ class Persister:
 
 
 class ShareGroupWorld(World):
-    """See above. Targets are computed at once; sessions last ten seconds."""
+    """World of a share group. Targets are computed at once; sessions last ten seconds."""
 
     def __init__(self, *, interval_ms: int = 0, settings: dict[str, Any] | None = None, **partitions: int) -> None:
-        """`partitions`: of each topic."""
         super().__init__(**(settings or {}))
         self.topics = Topics(partitions)
         self.persister = Persister()
@@ -110,7 +107,6 @@ class ShareGroupWorld(World):
         self.coordinator.share_config = lambda _: ShareConfig(10_000, 1_000, interval_ms)
 
     def member(self, name: str, **traits: Any) -> Member:
-        """A client of the share protocol."""
         traits.setdefault("names", ("foo",))
         return Member(self, name, **traits)
 
@@ -126,22 +122,22 @@ class ShareGroupWorld(World):
         return topic.topic_id
 
     def ready(self, name: str) -> set[int]:
-        """The partitions of a topic that are ready for the group."""
+        """Return the partitions of a topic that are ready for the group."""
         return set(self.share_group.states.ready(self.id_of(name)))
 
     def rests(self, *members: Member) -> None:
-        """Everybody beats in turn, until nobody hears anything new."""
+        """Let all members send heartbeats in turn, until no response changes anything."""
         for _ in range(ROUNDS):
-            before = [(each.epoch, each.has) for each in members]
-            for each in members:
-                each.acts()
+            before = [(member.epoch, member.has) for member in members]
+            for item in members:
+                item.acts()
             self.after(100)
-            if before == [(each.epoch, each.has) for each in members]:
+            if before == [(member.epoch, member.has) for member in members]:
                 return
-        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(each) for each in members]}")
+        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(member) for member in members]}")
 
     def loses_topic(self, name: str) -> None:
-        """A topic is deleted, and groups are told."""
+        """Delete a topic, and notify groups."""
         topic_id = self.id_of(name)
         self.topics.delete(name)
         for _ in topic_deleted(self.coordinator, name, topic_id, self.now_ms):
@@ -149,7 +145,7 @@ class ShareGroupWorld(World):
         self.settle()
 
     def alters(self, name: str, offsets: dict[int, int], group_id: str = "g") -> list[Any]:
-        """The outcome of AlterShareGroupOffsets, once it is there: an error, or one for each partition."""
+        """Return the result of AlterShareGroupOffsets, an error or one per partition; None while it is pending."""
         heard: list[Any] = []
         topic_id = self.id_of(name)
         wanted = {(topic_id, index): offset for index, offset in offsets.items()}
@@ -159,7 +155,7 @@ class ShareGroupWorld(World):
         return heard
 
     def deletes(self, *names: str, group_id: str = "g") -> list[Any]:
-        """The outcome of DeleteShareGroupOffsets, likewise, for each topic."""
+        """Return the result of DeleteShareGroupOffsets for each topic, or None while it is pending."""
         heard: list[Any] = []
         topics = [topic for topic in map(self.topics.by_name, names) if topic is not None]
         delete_offsets(self.coordinator, group_id, topics, partial(_told, heard), self.now_ms)
@@ -167,14 +163,14 @@ class ShareGroupWorld(World):
         return heard
 
     def replayed(self, *, compact: bool) -> ShareGroupWorld:
-        """A world that knows what the log says, and nothing else."""
+        """Return a world whose state is replayed from the log."""
         other = ShareGroupWorld()
         other.topics = self.topics
         return self.loaded_into(other, compact=compact)
 
 
 def _told(heard: list[Any], outcome: Any, now_ms: int) -> None:
-    heard.append(outcome.error if isinstance(outcome, Refusal) else [each.error for each in (outcome or {}).values()])
+    heard.append(outcome.error if isinstance(outcome, Refusal) else [error.error for error in (outcome or {}).values()])
 
 
 @dataclass(eq=False)
@@ -186,10 +182,8 @@ class Member:
     group_id: str = "g"
     names: tuple[str, ...] = ("foo",)
     epoch: int = 0
-    has: dict[UUID, set[int]] = field(default_factory=dict)
-    """What it was last told to fetch from."""
-    full: bool = True
-    """Whether the next heartbeat tells everything: the first one, and after an error."""
+    has: dict[UUID, set[int]] = field(default_factory=dict)  # last received assignment
+    full: bool = True  # whether the next heartbeat has all fields: the first one, and after an error
     waiting: Ticket | None = None
     tickets: list[Ticket] = field(default_factory=list)
     host: str = "/127.0.0.1"
@@ -202,11 +196,9 @@ class Member:
         return f"{self.name}-id"
 
     def partitions(self, name: str = "foo") -> set[int]:
-        """What it has of a topic."""
         return self.has.get(self.world.id_of(name), set())
 
     def beats(self, **changes: Any) -> Ticket:
-        """One heartbeat."""
         said: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
         request = ShareGroupHeartbeatRequest(**(said | changes))
         ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
@@ -220,19 +212,19 @@ class Member:
         return ticket
 
     def tells(self, **changes: Any) -> Ticket:
-        """A heartbeat that says everything."""
+        """Send a heartbeat with all fields."""
         return self.beats(**{"subscribed_topic_names": self.names} | changes)
 
     def leaves(self) -> Ticket:
         return self.beats(member_epoch=-1)
 
     def acts(self) -> None:
-        """What a client does next, while it is not waiting for an answer."""
+        """Perform the next step of a client, unless it waits for a response."""
         if self.waiting is None:
             self.tells() if self.full else self.beats()
 
     def forgets(self) -> None:
-        """Crashes; when it acts again it joins anew."""
+        """Simulate a crash; the next action joins again."""
         self.epoch, self.has, self.full, self.waiting = 0, {}, True, None
 
     def hear(self, ticket: Ticket) -> None:
@@ -248,4 +240,4 @@ class Member:
             self.full = self.epoch == 0
             if response.assignment is not None:
                 told = response.assignment.topic_partitions
-                self.has = {each.topic_id: set(each.partitions) for each in told}
+                self.has = {event.topic_id: set(event.partitions) for event in told}

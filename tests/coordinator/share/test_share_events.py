@@ -17,7 +17,7 @@ def listening(**settings: Any) -> ShareGroupWorld:
 
 
 def taken(world: ShareGroupWorld) -> list[GroupEvent]:
-    """The events since this was last asked."""
+    """Return the events since the last call."""
     events, world.events[:] = list(world.events), []
     return events
 
@@ -27,7 +27,7 @@ def kinds(world: ShareGroupWorld) -> list[str]:
 
 
 def both(world: ShareGroupWorld) -> tuple[Member, Member]:
-    """Ada and bob share six partitions, which are ready."""
+    """Return a world in which ada and bob share six ready partitions."""
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada, bob)
     world.events.clear()
@@ -49,7 +49,7 @@ def test_group_from_first_heartbeat() -> None:
     ada = world.member("ada")
     ada.acts()
     created, added, bumped, target, settled = taken(world)
-    assert {each.group_type for each in (created, added, settled)} == {"share"}
+    assert {item.group_type for item in (created, added, settled)} == {"share"}
     assert (created.kind, created.cause, created.members) == ("group_created", "join_new", 0)
     assert (added.kind, added.cause, added.client_id, added.member_id) == ("member_added", "join_new", "ada", "ada-id")
     assert (added.session_timeout_ms, added.members, added.client_host) == (10_000, 1, "/127.0.0.1")
@@ -57,7 +57,7 @@ def test_group_from_first_heartbeat() -> None:
     assert (bumped.state_from, bumped.state_to, bumped.rebalance_id) == ("Empty", "Stable", "g/7/1")
     assert (target.kind, target.protocol, target.partitions) == ("target_computed", "simple", 0)
     assert (settled.kind, settled.rebalance_id) == ("group_reconciled", "g/7/1")
-    assert [each.log_offset for each in (added, bumped, target)] == [0, 1, 3], "the member's target stands in between"
+    assert [item.log_offset for item in (added, bumped, target)] == [0, 1, 3], "the member's target is between them"
     world.after(500)
     ada.acts()
     bumped, _, assigned, settled = taken(world)
@@ -84,7 +84,7 @@ def test_delayed_target_assignment() -> None:
     target, assigned, settled = taken(world)
     assert target.detail == {"changed_members": "1", "since_bump_us": "900000"}
     assert (assigned.duration_us, settled.duration_us) == (900_000, 900_000)
-    assert {each.rebalance_id for each in (target, assigned, settled)} == {"g/7/2"}
+    assert {item.rebalance_id for item in (target, assigned, settled)} == {"g/7/2"}
 
 
 def test_unchanged_heartbeats_are_no_events() -> None:

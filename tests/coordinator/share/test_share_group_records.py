@@ -1,4 +1,4 @@
-"""Records of share groups: what is written is read again, by this coordinator and by the analysis' own layouts."""
+"""Records of share groups can be decoded by this coordinator and by the analysis' own layouts."""
 
 from uuid import UUID
 
@@ -49,7 +49,6 @@ def test_written_records_are_read_back(change: Change) -> None:
 
 
 def test_record_bytes_equal_kafka() -> None:
-    """Written by hand after Kafka's schemas: the hash is no tag, the time of a target is one."""
     assert key_of("g", ShareKind.GROUP_EPOCH, None) == b"\x00\x0b\x00\x01g"
     assert key_of("g", ShareKind.CURRENT, "m") == b"\x00\x0e\x00\x01g\x00\x01m"
     epoch = value_of(Change(ShareKind.GROUP_EPOCH, None, GroupEpoch(2, 1)))

@@ -1,4 +1,4 @@
-"""What a share group does with share coordinators that fail, writes that fail, and coordinators that move."""
+"""Share groups with failing share coordinators, failing writes, and moving coordinators."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_initialized_partitions_are_assigned() -> None:
     assert ada.tells().heard.assignment is not None
     assert (ada.epoch, ada.has) == (2, {})
     assert ada.beats().heard.assignment is None
-    assert world.persister.asked == ["initialize g: 1-0 1-1"], "it is asked once"
+    assert world.persister.asked == ["initialize g: 1-0 1-1"], "it is requested once"
     world.persister.let_go(world.now_ms)
     world.settle()
     assert world.persister.states == {("g", world.id_of("foo"), index): (2, -1) for index in (0, 1)}
@@ -147,7 +147,7 @@ def test_loaded_group_continues() -> None:
     assert (ada.beats().error, ada.epoch) == (E.none, epoch)
     assert len(world.persister.asked) == asked, "partitions stay ready"
     world.after(10_000)
-    assert world.share_group.is_empty, "everybody had a whole session"
+    assert world.share_group.is_empty, "every member had a whole session"
     world.restart()
     assert world.share_group.is_empty, "a group without members is there all the same"
 
@@ -187,7 +187,7 @@ def test_old_coordinator_stops_responding_after_move() -> None:
 def test_damaged_record_ends_load(kind: int) -> None:
     world = ShareGroupWorld(foo=1)
     world.rests(world.member("ada"))
-    key, value = next(each for each in world.log[0] if each[0][1] == kind)
+    key, value = next(item for item in world.log[0] if item[0][1] == kind)
     assert value is not None
     for damaged in (value[:-1], value[:3], b""):
         other = ShareGroupWorld()

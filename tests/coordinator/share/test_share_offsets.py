@@ -6,7 +6,7 @@ from tests.coordinator.share.share_group_world import ShareGroupWorld
 
 
 def empty_group(foo: int, bar: int = 0) -> ShareGroupWorld:
-    """A world whose group has lost its only member. With partitions of the topics it subscribed to."""
+    """Return a world whose group has lost its only member, with partitions of its topics."""
     world = ShareGroupWorld(foo=foo, bar=bar) if bar else ShareGroupWorld(foo=foo)
     ada = world.member("ada", names=("foo", "bar") if bar else ("foo",))
     world.rests(ada)
@@ -42,7 +42,7 @@ def test_active_and_other_groups_are_unchanged() -> None:
     for group_id, error in (("g", E.non_empty_group), ("classic", E.group_id_not_found)):
         assert world.alters("foo", {0: 1}, group_id) == [error]
         assert world.deletes("foo", group_id=group_id) == [error]
-    assert world.deletes("foo", group_id="nobody") == [E.group_id_not_found]
+    assert world.deletes("foo", group_id="unknown") == [E.group_id_not_found]
     world.unload()
     assert world.alters("foo", {0: 1}) == [E.not_coordinator]
     assert world.deletes("foo") == [E.not_coordinator]
@@ -85,7 +85,7 @@ def test_resubscribed_topic_is_initialized_again() -> None:
 
 
 def deletes_group(world: ShareGroupWorld) -> list[E]:
-    """What DeleteGroups says, once it does."""
+    """Return the result of DeleteGroups, or None while it is pending."""
     heard: list[E] = []
     refusal = delete_group(world.coordinator, "g", world.now_ms, lambda error, _: heard.append(error))
     world.settle()

@@ -1,4 +1,4 @@
-"""Random walks of share groups: the log says what the coordinator knows, and in the end everybody comes to rest."""
+"""Random walks of share groups: the log contains the coordinator's state, and finally members converge."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = ("foo", "bar", "baz")
 
 
 def picture(group: ShareGroup) -> Any:
-    """All that the log keeps of a group. Since when partitions are being made ready is not kept."""
-    members = {each.member_id: (each.metadata, each.current) for each in group.members.values()}
+    """Return the logged state of a group, without the time since which partitions are being initialized."""
+    members = {member.member_id: (member.metadata, member.current) for member in group.members.values()}
     epochs = group.epoch, group.metadata_hash, group.target_epoch, group.target_timestamp_ms
     return members, epochs, dict(group.targets), group.states.since(0), group.has_states
 
@@ -38,7 +38,7 @@ class Walk:
         self.said: list[str] = []
 
     def step(self) -> None:
-        """Something happens."""
+        """Perform a random step."""
         chance, world = self.chance, self.world
         member = chance.choice(self.members)
         what = chance.choices(
@@ -99,7 +99,7 @@ class Walk:
             self.world.settle()
 
     def check(self) -> None:
-        """When nothing is being written: who loads the log knows what the coordinator knows."""
+        """Check that replaying the log gives the coordinator's state, while no write is pending."""
         if self.world.held or self.world.coordinator.unwritten:
             return
         live = {group.group_id: picture(group) for group in self.world.coordinator.of_type("share")}
@@ -108,14 +108,14 @@ class Walk:
             assert {group.group_id: picture(group) for group in replayed} == live
 
     def ends(self) -> None:
-        """Nothing fails any more: everybody comes to rest, and all partitions of what somebody wants are given."""
+        """End without failures: members converge, and all partitions of subscribed topics are assigned."""
         world = self.world
         world.failing, world.holding, world.persister.failing = E.none, False, E.none
         while world.held:
             world.write(E.none)
         world.persister.let_go(world.now_ms)
         world.settle()
-        for _ in range(8):  # until what hangs is asked for again, and who is gone is put out
+        for _ in range(8):  # until pending requests are repeated, and lost members are removed
             for member in self.members:
                 member.waiting = None
                 member.acts()

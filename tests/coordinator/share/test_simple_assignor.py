@@ -1,4 +1,4 @@
-"""The simple assignor: everybody has about as much, partitions are shared evenly, and what can stay stays."""
+"""The simple assignor: balanced members, evenly shared partitions, and as few moves as possible."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def newcomers(count: int, *topics: UUID) -> list[Subscriber]:
     [(2, 4, [2, 2]), (4, 2, [1, 1, 1, 1]), (3, 2, [2, 1, 1]), (1, 3, [3]), (3, 1, [1, 1, 1]), (5, 3, [2, 1, 1, 1, 1])],
 )
 def test_counts_of_the_specification(members: int, partitions: int, expected: list[int]) -> None:
-    """share-groups §5."""
     ready = {FOO: frozenset(range(partitions))}
     targets = assign(newcomers(members, FOO), ready, homogeneous=True)
     assert counts(targets) == expected
@@ -88,7 +87,7 @@ def test_desired_counts_differ_by_one(members: int, partitions: int) -> None:
 
 @st.composite
 def groups(draw: st.DrawFn) -> tuple[list[Subscriber], dict[UUID, frozenset[int]], bool]:
-    """Members with what they had, however odd, and partitions that are ready."""
+    """Generate members with arbitrary previous assignments, and ready partitions."""
     ready = {topic: frozenset(range(draw(st.integers(0, 6)))) for topic in (FOO, BAR)}
     homogeneous = draw(st.booleans())
     wanted = draw(st.sets(st.sampled_from([FOO, BAR])))

@@ -1,1 +1,1 @@
-"""Records of share groups: who holds them, and what became of them."""
+"""Records of share groups: their owners and states."""

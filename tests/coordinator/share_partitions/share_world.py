@@ -40,8 +40,7 @@ class World:
         self.log_start = 0
         self.writes_at_once = writes_at_once
         self.writes: deque[tuple[StateWrite, OnOutcome]] = deque()
-        self.written: list[StateBatch] = []
-        """What the coordinator knows."""
+        self.written: list[StateBatch] = []  # stored state of the share coordinator
         self.written_start = -1
         self.written_complete = -1
         self.woken = self.fences = 0
@@ -72,13 +71,13 @@ class World:
     # What the test does
 
     def begin(self) -> SharePartition:
-        """A leader that knows what was written, and nothing else."""
+        """Start a leader with the stored state only."""
         self.partition = SharePartition(KEY, 0, self)
         at_once(self.partition.load(0, max(self.written_start, 0), self.written))
         return self.partition
 
     def lets_write(self, error: E = E.none) -> None:
-        """The oldest write is done, or has failed."""
+        """Complete the oldest write, or let it fail."""
         write, then = self.writes.popleft()
         if error is E.none:
             merge_into(self.written, list(write.batches), write.start_offset)
@@ -86,13 +85,13 @@ class World:
         then(SUCCESS if error is E.none else refused(error), self.now_ms)
 
     def produces(self, size: int, gap: int = 0) -> None:
-        """A batch of so many records, behind offsets that hold none."""
+        """Append a batch of `size` records, after a gap of offsets without records."""
         first = self.log_end + gap
         self.log.append(LogBatch(first, first + size - 1))
         self.log_end = first + size
 
     def reads(self, offset: int, most: int = LONG) -> list[LogBatch]:
-        """The batches from the one that holds the offset on, as the log gives them."""
+        """Return the batches from the one that contains the offset, as a read of the log."""
         found = [batch for batch in self.log if batch.last_offset >= max(offset, self.log_start)]
         return found[:most]
 
@@ -106,7 +105,7 @@ class World:
         batches: int = LONG,
         aborted: tuple[LogBatch, ...] = (),
     ) -> list[tuple[int, int, int]]:
-        """What a member is given: first and last offset, and the delivery count, of each entry."""
+        """Return the acquired records of a fetch: first offset, last offset and delivery count of each entry."""
         partition = self.partition
         if not partition.has_room:
             return []
@@ -117,15 +116,15 @@ class World:
         wanted = AcquireRequest(member, most, batch_size, exactly)
         read = self.reads(offset, batches)
         acquired = at_once(acquiring(partition, wanted, offset, read, aborted, self.now_ms))
-        return [tuple(each) for each in acquired]  # type: ignore[misc]
+        return [tuple(item) for item in acquired]  # type: ignore[misc]
 
     def says(self, said: str, member: str = "ada") -> tuple[E, str | None] | None:
-        """`0-3 accept, 4 release gap`: batches of offsets with their types. None: no answer yet."""
+        """Acknowledge batches such as `0-3 accept, 4 release gap`. Return None while the write is pending."""
         batches = []
         for batch in said.split(","):
             offsets, *types = batch.split()
             first, _, last = offsets.partition("-")
-            batches.append(Acknowledgement(int(first), int(last or first), [TYPES[each] for each in types]))
+            batches.append(Acknowledgement(int(first), int(last or first), [TYPES[type_] for type_ in types]))
         return self.acknowledges(batches, member)
 
     def acknowledges(self, batches: list[Acknowledgement], member: str = "ada") -> tuple[E, str | None] | None:
@@ -136,7 +135,7 @@ class World:
         return heard[0] if heard else None
 
     def leaves(self, member: str, cause: str = SESSION_CLOSED) -> None:
-        """A member's session ends."""
+        """End a member's session."""
         at_once(releasing(self.partition, member, self.now_ms, cause))
 
     @staticmethod
@@ -144,12 +143,12 @@ class World:
         return lambda error, message, now_ms: heard.append((error, message))
 
     def waits(self, length_ms: int) -> None:
-        """Time passes."""
+        """Advance the clock."""
         self.now_ms += length_ms
         self.purgatory.advance(self.now_ms)
 
     def deletes_before(self, offset: int) -> None:
-        """The log begins there from now on."""
+        """Move the start of the log."""
         self.log_start = offset
 
     # What the test sees

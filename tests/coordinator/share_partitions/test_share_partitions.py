@@ -1,4 +1,4 @@
-"""What members of a share group are given, what becomes of it, and where the share partition begins then."""
+"""Acquired records of a share group's members, their states, and the start of the share partition."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""The promises of a share partition, whatever its members do, compared with a model that looks at each record alone.
+"""The guarantees of a share partition for any behaviour of members, compared with a model of single records.
 
-One record is never held by two. What is accepted is never delivered again. Nothing is lost or skipped. Counts go up by
-one with each delivery. Ranges say of each record what the model says. Who only hears what an observer hears knows who
-holds what, and where the share partition begins.
+One record is never held by two members. Accepted records are never delivered again. No record is lost or skipped.
+Counts increase by one with each delivery. Ranges have the same states as the model. An observer that receives events
+only knows the owners of records, and the start of the share partition.
 """
 
 from __future__ import annotations
@@ -42,22 +42,20 @@ FAILURES = st.sampled_from([E.none, E.none, E.none, E.kafka_storage_error, E.not
 
 @dataclass
 class Record:
-    """What is known of one record that was ever taken from the log."""
+    """State of one record that was ever acquired."""
 
     state: int = AVAILABLE
     count: int = 0
     owner: str | None = None
     expires_ms: int = 0
-    writing: bool = False
-    """Whether what became of it is being written down."""
+    writing: bool = False  # whether its new state is being written
 
 
 class Follower(RecordObserver):
-    """What somebody knows who hears events, and nothing else."""
+    """State that follows from events only."""
 
     def __init__(self) -> None:
-        self.held: dict[int, tuple[str | None, int]] = {}
-        """By offset who holds a record, and how often it was delivered."""
+        self.held: dict[int, tuple[str | None, int]] = {}  # by offset: owner of a record and its delivery count
         self.accepted: set[int] = set()
         self.start = 0
 
@@ -89,8 +87,8 @@ class Promises(RuleBasedStateMachine):
         super().__init__()
         self.world = World(writes_at_once=False, record_lock_duration_ms=LOCK_MS, delivery_count_limit=LIMIT)
         self.records: dict[int, Record] = {}
+        # records of each pending write by its index in `world.writes`; expiries cannot be undone
         self.writing: list[list[int]] = []
-        """The records of each write under way, by its place in `world.writes`; expiries have none to take back."""
         self.accepted: set[int] = set()
         self.world.record_observer = self.follower = Follower()
 
@@ -124,7 +122,7 @@ class Promises(RuleBasedStateMachine):
         self.takes_in_what_was_read_along()
 
     def begins_where_the_log_does(self) -> None:
-        """What a fetch finds out first."""
+        """Apply the start of the log, as a fetch does."""
         world = self.world
         in_flight = world.partition.in_flight
         if world.partition.has_room and world.partition.next_fetch_offset < world.log_start:
@@ -133,9 +131,9 @@ class Promises(RuleBasedStateMachine):
                     record.state = ARCHIVED
 
     def takes_in_what_was_read_along(self) -> None:
-        """What is in flight and was given to nobody yet; and what turned out to be no record."""
+        """Add records in flight that were not acquired yet, and offsets without records."""
         in_flight = self.world.partition.in_flight
-        in_log = {offset for each in self.world.log for offset in range(each.first_offset, each.last_offset + 1)}
+        in_log = {offset for item in self.world.log for offset in range(item.first_offset, item.last_offset + 1)}
         for index in range(len(in_flight)):
             for offset in range(in_flight.firsts[index], in_flight.lasts[index] + 1):
                 record = self.records.setdefault(offset, Record())
@@ -177,7 +175,7 @@ class Promises(RuleBasedStateMachine):
             for offset in range(max(batch.first_offset, start), batch.last_offset + 1):
                 record = self.records.get(offset)
                 if record is None:
-                    continue  # there is no record
+                    continue  # no record at this offset
                 kind = batch.types[0 if len(batch.types) == 1 else offset - batch.first_offset]
                 assert (record.state, record.owner, record.writing) == (ACQUIRED, member, False), f"{offset}: {record}"
                 if kind == RENEW:
@@ -191,7 +189,7 @@ class Promises(RuleBasedStateMachine):
             self.writing.append(named)
 
     def renews(self, batches: list[Acknowledgement], member: str, *, until_refused: bool) -> None:
-        """As in Kafka what was renewed before a refusal stays renewed: the ranges say which."""
+        """Renew locks. As in Kafka, renewals before a rejected one stay: the ranges show which."""
         for offset, record in self.records.items():
             until_ms = self.locked_until(offset)
             if record.owner == member and until_ms is not None:
@@ -211,7 +209,7 @@ class Promises(RuleBasedStateMachine):
         before = len(self.world.writes)
         self.world.leaves(member)
         named = [each for each, record in self.records.items() if record.owner == member and not record.writing]
-        named = [each for each in named if each in self.in_flight()]
+        named = [item for item in named if item in self.in_flight()]
         start = self.world.partition.in_flight.start
         for offset in named:
             record = self.records[offset]
@@ -228,7 +226,7 @@ class Promises(RuleBasedStateMachine):
         expiring = sorted({record.expires_ms for record in self.records.values() if record.owner is not None})
         before = len(self.world.writes)
         self.world.waits(length_ms)
-        for at_ms in [each for each in expiring if each <= until_ms]:
+        for at_ms in [item for item in expiring if item <= until_ms]:
             for offset, record in self.records.items():
                 if record.owner is not None and record.expires_ms == at_ms and not record.writing:
                     record.state = ARCHIVED if offset < start else self.after(record, AVAILABLE)
@@ -263,7 +261,7 @@ class Promises(RuleBasedStateMachine):
 
     @rule()
     def leads_anew(self) -> None:
-        """Another leader reads what was written; what was under way is written or not, and nobody hears of it."""
+        """Start another leader with the stored state; pending writes are stored or not, without a response."""
         world = self.world
         while world.writes:
             self.lets_write(E.none)
@@ -354,7 +352,7 @@ class Promises(RuleBasedStateMachine):
         assert follower.start == in_flight.start
 
     def teardown(self) -> None:
-        """Everybody goes, and one who accepts everything is given all that is left: nothing was lost."""
+        """Remove all members, and accept all remaining records with a new one: no record was lost."""
         while self.world.writes:
             self.lets_write(E.none)
         self.waits(LOCK_MS)

@@ -15,7 +15,7 @@ from tests.coordinator.share_partitions.share_world import World
 
 
 class ListeningWorld(World):
-    """Somebody listens to what happens to the records of the topic foo."""
+    """World with an observer of the records of the topic foo."""
 
     def __init__(self, **config: object) -> None:
         super().__init__(**config)  # type: ignore[arg-type]
@@ -26,7 +26,7 @@ class ListeningWorld(World):
         self.record_observer = observer
 
     def told(self) -> list[str]:
-        """`records_acquired ada 0-3 x1`: the events since this was last asked."""
+        """Return the events since the last call, such as `records_acquired ada 0-3 x1`."""
         self.groups.now_ms = self.now_ms
         return [_text(event) for event in self.taken()]
 
@@ -59,7 +59,7 @@ def test_records_are_acquired_and_accepted() -> None:
     world.fetches()
     (acquired,) = world.taken()
     assert (acquired.kind, acquired.group_id, acquired.group_type) == ("records_acquired", "g", "share")
-    assert (acquired.co_partition, acquired.co_epoch) == (-1, -1), "no coordinator says it"
+    assert (acquired.co_partition, acquired.co_epoch) == (-1, -1), "the event is not from a coordinator"
     assert acquired.detail == {
         "topic": "foo",
         "partition": "0",
@@ -199,7 +199,7 @@ def test_log_start_advances() -> None:
         "records_accepted ada 3-3 x1",
         "records_archived ada (below_start) 2-2 x1",
         "share_start_moved 3 -> 4",
-    ], "what she still held below the start is nobody's"
+    ], "records that ada still held below the start have no owner"
 
 
 def test_log_start_advances_during_release() -> None:

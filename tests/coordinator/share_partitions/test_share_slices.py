@@ -21,11 +21,9 @@ from tests.coordinator.share_partitions.share_world import KEY, World
 
 ResultT = TypeVar("ResultT")
 
-COUNT = 6_000
-"""Records: each is a range of its own."""
+COUNT = 6_000  # number of records, each a range of its own
 
-MOST = 2 * ELEMENTS_AT_ONCE
-"""Changes in one turn: a slice may be found to be full just after the next one has begun."""
+MOST = 2 * ELEMENTS_AT_ONCE  # maximum changes in one turn: a slice may be full just after the next one has begun
 
 
 class Turns:

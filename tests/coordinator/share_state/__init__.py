@@ -1,1 +1,1 @@
-"""What share coordinators keep."""
+"""State of share coordinators."""

@@ -1,4 +1,4 @@
-"""A share coordinator alone, whose writes are reported when the test says so."""
+"""A share coordinator alone; the test completes its writes."""
 
 from uuid import UUID
 
@@ -50,9 +50,9 @@ class World:
         self.heard.append(outcome)
 
     def errors(self) -> list[E]:
-        """What was heard since it was last asked."""
+        """Return the responses since the last call."""
         heard, self.heard = self.heard, []
-        return [each.error_code for each in heard]
+        return [response.error_code for response in heard]
 
     def initializes(self, state_epoch: int = 1, start_offset: int = 0, key: SharePartitionKey = KEY) -> None:
         initialize_state(self.coordinator, key, state_epoch, start_offset, self.hears, self.now_ms)
@@ -70,7 +70,7 @@ class World:
         delete_state(self.coordinator, key, self.hears, self.now_ms)
 
     def reported(self, error: E = E.none) -> int:
-        """The shell writes what is to be written, and says so; returns how many writes there were."""
+        """Complete pending writes, and return their number."""
         effects = list(self.coordinator.effects)
         self.coordinator.effects.clear()
         for effect in effects:
@@ -81,13 +81,13 @@ class World:
         return len(effects)
 
     def settled(self) -> list[E]:
-        """Everything is written; what was heard."""
+        """Complete all writes, and return the responses."""
         while self.coordinator.effects:
             self.reported()
         return self.errors()
 
     def loaded_again(self) -> ShareCoordinator:
-        """Another coordinator that has read the log."""
+        """Return another coordinator that has read the log."""
         other = ShareCoordinator(Purgatory(), self.coordinator.has_partition, partitions=1)
         loading = ShareStateLoading(other, 0)
         assert summarize_state(other, KEY).error_code is E.coordinator_load_in_progress
@@ -111,7 +111,7 @@ def test_reads_wait_for_pending_write() -> None:
     assert world.reported() == 1
     assert world.errors() == [E.none]
     assert world.reported() == 1
-    assert [each.batches for each in world.heard] == [(), (StateBatch(0, 4, 2, 1),)]
+    assert [response.batches for response in world.heard] == [(), (StateBatch(0, 4, 2, 1),)]
 
 
 def test_failed_write_changes_nothing() -> None:
@@ -121,7 +121,10 @@ def test_failed_write_changes_nothing() -> None:
     world.writes(StateBatch(0, 4, 2, 1))
     world.reads()
     world.reported(E.kafka_storage_error)
-    assert [(each.error_code, each.batches) for each in world.heard] == [(E.not_coordinator, ()), (E.none, ())]
+    assert [(response.error_code, response.batches) for response in world.heard] == [
+        (E.not_coordinator, ()),
+        (E.none, ()),
+    ]
 
 
 def test_share_partitions_are_independent() -> None:
@@ -240,7 +243,7 @@ def test_log_starts_at_oldest_needed_snapshot() -> None:
     assert redundant_before(world.coordinator, 0, len(world.log)) == 1, "where the other share partition begins"
     world.now_ms = 5 * MINUTE
     list(snapshot_cold(world.coordinator, 5 * MINUTE, world.now_ms))
-    assert redundant_before(world.coordinator, 0, len(world.log)) is None, "while something is written nobody knows"
+    assert redundant_before(world.coordinator, 0, len(world.log)) is None, "unknown while a write is pending"
     world.settled()
     states = dict(world.coordinator.shards[0].states)
     start = redundant_before(world.coordinator, 0, len(world.log))

@@ -1,4 +1,4 @@
-"""What became of records: newer ranges over older ones, compared with what is known of each offset alone."""
+"""States of records: newer ranges over older ones, compared with the state of each offset."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ STARTS = st.integers(UNKNOWN_OFFSET, 40)
 
 
 def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
-    """For each offset the count and the state that count."""
+    """Return the effective count and state of each offset."""
     known: dict[int, tuple[int, int]] = {}
     for batch in batches:
         for offset in range(max(batch.first_offset, start_offset), batch.last_offset + 1):
@@ -30,7 +30,7 @@ def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[i
 
 
 def is_combined(batches: list[StateBatch]) -> bool:
-    """Whether they are in order, disjoint, and no two could be one."""
+    """Return whether batches are in order, disjoint, and cannot be combined further."""
     return all(
         one.last_offset < other.first_offset and (one.last_offset + 1 < other.first_offset or one[2:] != other[2:])
         for one, other in pairwise(batches)

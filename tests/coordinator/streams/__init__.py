@@ -1,1 +1,1 @@
-"""Streams groups: conversations with a coordinator on a clock of the test's own, and what is a pure function."""
+"""Streams groups: tests with a coordinator and a manual clock, and tests of pure functions."""

@@ -29,26 +29,24 @@ from kohort.protocol.messages.streams_group_heartbeat import (
 from tests.coordinator.consumer.world import Topics
 from tests.support.coordinator_world import Ticket, World
 
-ROUNDS = 200
-"""More than anybody needs who comes to rest at all."""
+ROUNDS = 200  # more rounds than any convergence needs
 
 Tasks = dict[str, set[int]]
 
 
 def reading(*topics: str, stores: Iterable[str] = (), epoch: int = 0) -> Topology:
-    """A topology of one subtopology, 0, that reads topics and keeps stores."""
+    """Return a topology with one subtopology, 0, that reads topics and has stores."""
     changelogs = (TopicInfo(name=name, partitions=0, replication_factor=0, topic_configs=()) for name in stores)
     subtopology = Subtopology(subtopology_id="0", source_topics=topics, state_changelog_topics=tuple(changelogs))
     return Topology(epoch=epoch, subtopologies=(subtopology,))
 
 
 class StreamsGroupWorld(World):
-    """See above. Targets are computed at once; sessions last ten seconds."""
+    """World of a streams group. Targets are computed at once; sessions last ten seconds."""
 
     def __init__(
         self, *, interval_ms: int = 0, delay_ms: int = 0, settings: dict[str, Any] | None = None, **partitions: int
     ) -> None:
-        """`partitions`: of each topic."""
         super().__init__(**(settings or {}))
         self.topics = Topics(partitions)
         self.coordinator.topics = self.topics
@@ -57,7 +55,7 @@ class StreamsGroupWorld(World):
         self.makes_topics = True
 
     def member(self, name: str, **traits: Any) -> Member:
-        """A thread of an application, by default in a process of its own."""
+        """Return a thread of an application, by default in a process of its own."""
         traits.setdefault("process_id", f"{name}-process")
         return Member(self, name, **traits)
 
@@ -68,7 +66,7 @@ class StreamsGroupWorld(World):
         return group
 
     def make_topics(self, missing: tuple[MissingTopic, ...]) -> str:
-        """Internal topics are there at once, unless nobody may make them."""
+        """Create internal topics at once, unless that is not permitted."""
         if not self.makes_topics:
             return "; Creation failed."
         for topic in missing:
@@ -76,18 +74,18 @@ class StreamsGroupWorld(World):
         return ""
 
     def rests(self, *members: Member) -> None:
-        """Everybody beats in turn, until nobody hears anything new."""
+        """Let all members send heartbeats in turn, until no response changes anything."""
         for _ in range(ROUNDS):
-            before = [str(each) for each in members]
-            for each in members:
-                each.acts()
+            before = [str(member) for member in members]
+            for item in members:
+                item.acts()
             self.after(100)
-            if before == [str(each) for each in members]:
+            if before == [str(member) for member in members]:
                 return
-        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(each) for each in members]}")
+        raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(member) for member in members]}")
 
     def replayed(self, *, compact: bool) -> StreamsGroupWorld:
-        """A world that knows what the log says, and nothing else."""
+        """Return a world whose state is replayed from the log."""
         other = StreamsGroupWorld()
         other.topics = self.topics
         other.coordinator.topics = self.topics
@@ -105,8 +103,7 @@ class Member:
     topology: Topology = field(default_factory=lambda: reading("foo"))
     tags: dict[str, str] = field(default_factory=dict)
     epoch: int = 0
-    active: Tasks = field(default_factory=dict)
-    """What it was last told to work on."""
+    active: Tasks = field(default_factory=dict)  # last received active tasks
     standby: Tasks = field(default_factory=dict)
     statuses: list[StatusCode] = field(default_factory=list)
     waiting: Ticket | None = None
@@ -121,7 +118,7 @@ class Member:
         return f"{self.name}-id"
 
     def beats(self, prepared: Prepared = NOTHING_PREPARED, **changes: Any) -> Ticket:
-        """One heartbeat, which says what it has."""
+        """Send a heartbeat with the owned tasks."""
         said: dict[str, Any] = {"group_id": self.group_id, "member_id": self.member_id, "member_epoch": self.epoch}
         said |= {"active_tasks": _ids(self.active), "standby_tasks": _ids(self.standby), "warmup_tasks": ()}
         request = StreamsGroupHeartbeatRequest(**(said | changes))
@@ -136,7 +133,7 @@ class Member:
         return ticket
 
     def joins(self, **changes: Any) -> Ticket:
-        """A heartbeat that says everything, with nothing in hand."""
+        """Send a heartbeat with all fields, without tasks."""
         self.active, self.standby = {}, {}
         tags = tuple(KeyValue(key=key, value=value) for key, value in self.tags.items())
         everything: dict[str, Any] = {
@@ -150,12 +147,12 @@ class Member:
         return self.beats(**{"member_epoch": -1} | changes)
 
     def acts(self) -> None:
-        """What a thread does next, while it is not waiting for an answer."""
+        """Perform the next step of a thread, unless it waits for a response."""
         if self.waiting is None:
             self.beats() if self.epoch else self.joins()
 
     def forgets(self) -> None:
-        """Crashes; when it acts again it joins anew."""
+        """Simulate a crash; the next action joins again."""
         self.epoch, self.active, self.standby, self.waiting = 0, {}, {}, None
 
     def hear(self, ticket: Ticket) -> None:
@@ -167,7 +164,7 @@ class Member:
             self.forgets()
         if response.error_code is E.none:
             self.epoch = max(response.member_epoch, 0)
-            self.statuses = [StatusCode(each.status_code) for each in response.status]
+            self.statuses = [StatusCode(status.status_code) for status in response.status]
             if response.active_tasks is not None:
                 self.active, self.standby = _tasks(response.active_tasks), _tasks(response.standby_tasks)
             if not self.epoch:
@@ -179,4 +176,4 @@ def _ids(tasks: Tasks) -> tuple[TaskIds, ...]:
 
 
 def _tasks(told: Iterable[TaskIds]) -> Tasks:
-    return {each.subtopology_id: set(each.partitions) for each in told}
+    return {event.subtopology_id: set(event.partitions) for event in told}

@@ -20,7 +20,7 @@ def listening(**settings: Any) -> StreamsGroupWorld:
 
 
 def taken(world: StreamsGroupWorld) -> list[GroupEvent]:
-    """The events since this was last asked."""
+    """Return the events since the last call."""
     events, world.events[:] = list(world.events), []
     return events
 
@@ -30,7 +30,7 @@ def kinds(world: StreamsGroupWorld) -> list[str]:
 
 
 def both(world: StreamsGroupWorld, **traits: Any) -> tuple[Member, Member]:
-    """Ada and bob work on two tasks each."""
+    """Return a world in which ada and bob have two tasks each."""
     ada, bob = world.member("ada", **traits), world.member("bob", **traits)
     world.rests(ada, bob)
     world.events.clear()
@@ -50,7 +50,7 @@ def test_group_from_first_heartbeat() -> None:
     world = listening()
     world.member("ada").joins()
     created, added, bumped, target, assigned, reconciled, settled = taken(world)
-    assert {(each.group_type, each.protocol) for each in (created, added, settled)} == {("streams", "sticky")}
+    assert {(item.group_type, item.protocol) for item in (created, added, settled)} == {("streams", "sticky")}
     assert (created.kind, created.cause, created.members) == ("group_created", "join_new", 0)
     assert (added.kind, added.cause, added.client_id, added.member_id) == ("member_added", "join_new", "ada", "ada-id")
     assert added.detail == {"process_id": "ada-process", "topology_epoch": "0"}
@@ -67,7 +67,7 @@ def test_group_from_first_heartbeat() -> None:
     )
     assert (reconciled.kind, reconciled.member_epoch, reconciled.partitions) == ("member_reconciled", 2, 4)
     assert (settled.kind, settled.state_to, settled.rebalance_id) == ("group_reconciled", "Stable", "g/7/1")
-    assert [each.log_offset for each in (added, bumped, target, assigned)] == [0, 2, 4, 5], (
+    assert [item.log_offset for item in (added, bumped, target, assigned)] == [0, 2, 4, 5], (
         "topology and target between"
     )
 
@@ -106,7 +106,7 @@ def test_standby_tasks_have_a_role() -> None:
     both_keep = {"topology": reading("foo", stores=("store-changelog",))}
     ada, bob = world.member("ada", **both_keep), world.member("bob", **both_keep)
     world.rests(ada, bob)
-    told = [each for each in taken(world) if each.kind == "member_reconciled"][-1]
+    told = [event for event in taken(world) if event.kind == "member_reconciled"][-1]
     assert told.detail is not None
     assert set(told.detail) == {"active", "standby"}
     assert told.partitions == 4
@@ -116,7 +116,7 @@ def test_topics_that_are_missing() -> None:
     world = listening()
     ada = world.member("ada", topology=reading("bar"))
     ada.joins()
-    bumped, target = (each for each in taken(world) if each.kind in ("epoch_bumped", "target_computed"))
+    bumped, target = (event for event in taken(world) if event.kind in ("epoch_bumped", "target_computed"))
     assert (bumped.state_to, target.partitions) == ("NotReady", 0)
     world.topics.create("bar", 2)
     ada.beats()
@@ -130,7 +130,7 @@ def test_group_awaits_initial_members() -> None:
     ada, bob = world.member("ada"), world.member("bob")
     ada.joins()
     bob.joins()
-    assert "target_computed" not in [each.kind for each in taken(world)]
+    assert "target_computed" not in [event.kind for event in taken(world)]
     world.after(3_000)
     assert kinds(world) == ["target_computed"]
     ada.beats()

@@ -1,4 +1,4 @@
-"""Records of streams groups: what is written is read again, by this coordinator and by the analysis' own layouts."""
+"""Records of streams groups can be decoded by this coordinator and by the analysis' own layouts."""
 
 import pytest
 
@@ -62,7 +62,6 @@ def test_written_records_are_read_back(change: Change) -> None:
 
 
 def test_record_bytes_equal_kafka() -> None:
-    """Written by hand after Kafka's schemas: what is at its default is no tag, active tasks have epochs."""
     epoch = value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1)))
     assert epoch == bytes.fromhex("000000000002000000000000000100")
     full = value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1, 0, (("k", "v"),))))
@@ -77,7 +76,6 @@ def test_record_bytes_equal_kafka() -> None:
 
 
 def test_old_records_use_member_epoch() -> None:
-    """Kafka 4.2 writes no epochs of tasks. A state that is not known is remembered as such."""
     value = bytes.fromhex(
         "0000" + "0000000300000002" + "09" + "02" + "0230" + "0200000001" + "00" + "0101" + "010101" + "00"
     )

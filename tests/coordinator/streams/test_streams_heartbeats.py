@@ -1,4 +1,4 @@
-"""What a streams group does with writes that fail, members that are late, and coordinators that move."""
+"""Streams groups with failing writes, late members, and moving coordinators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_tasks_move_only_after_revocation() -> None:
     ada.beats(active_tasks=None, standby_tasks=None, warmup_tasks=None)
     assert (ada.epoch, ada.active) == (2, {"0": {0, 1}})
     bob.acts()
-    assert bob.active == {}, "nobody has said that the others are free"
+    assert bob.active == {}, "the other tasks are not revoked yet"
     ada.acts()
     bob.acts()
     assert (ada.epoch, bob.active) == (3, {"0": {2, 3}})
@@ -96,7 +96,7 @@ def test_new_coordinator_loses_only_memory_state() -> None:
     ada.acts()
     assert (ada.statuses, group.described) == ([], None), "that wrote nothing, so it shows nothing, as in Kafka"
     world.after(10_000)
-    assert world.streams_group.state is EMPTY, "everybody had a whole session"
+    assert world.streams_group.state is EMPTY, "every member had a whole session"
 
 
 def test_creating_join_leaves_no_memory() -> None:
@@ -105,7 +105,7 @@ def test_creating_join_leaves_no_memory() -> None:
     heard = ada.joins(shutdown_application=True, user_endpoint=Endpoint(host="h", port=1)).heard
     assert ada.statuses == [StatusCode.SHUTDOWN_APPLICATION]
     assert heard.endpoint_information_epoch == 0
-    assert [each.user_endpoint.host for each in heard.partitions_by_user_endpoint] == ["h"]
+    assert [item.user_endpoint.host for item in heard.partitions_by_user_endpoint] == ["h"]
     group = world.streams_group
     assert (group.configured, group.endpoint_epoch, group.shutdown_requested_by) == (None, 0, None)
 
@@ -122,7 +122,7 @@ def test_initial_delay_ends_without_heartbeat() -> None:
     world.after(1)
     assert world.streams_group.target_epoch == 3
     world.rests(ada, bob)
-    assert [len(each.active["0"]) for each in (ada, bob)] == [1, 1]
+    assert [len(item.active["0"]) for item in (ada, bob)] == [1, 1]
 
 
 def test_deletion_cancels_initial_delay() -> None:
@@ -144,7 +144,7 @@ def test_created_internal_topics_get_tasks() -> None:
     ada = world.member("ada", topology=reading("foo", stores=["s"]))
     world.makes_topics = False
     heard = ada.joins().heard
-    assert [each.status_detail for each in heard.status] == ["Internal topics are missing: s; Creation failed."]
+    assert [status.status_detail for status in heard.status] == ["Internal topics are missing: s; Creation failed."]
     assert world.streams_group.state is StreamsGroupState.NOT_READY
     world.makes_topics = True
     ada.acts()
@@ -179,16 +179,15 @@ def test_copies_are_kept_by_other_processes() -> None:
     world.rests(ada, bob)
     assert (ada.standby, bob.standby) == ({}, {}), "one process keeps no copies of its own tasks"
     world.rests(ada, bob, cem)
-    active = {(name, each) for member in (ada, bob, cem) for name in member.active for each in member.active[name]}
-    copies = [(member.process_id, each) for member in (ada, bob, cem) for each in member.standby.get("0", set())]
+    active = {(name, item) for member in (ada, bob, cem) for name in member.active for item in member.active[name]}
+    copies = [(member.process_id, item) for member in (ada, bob, cem) for item in member.standby.get("0", set())]
     assert active == {("0", 0), ("0", 1)}
-    owners = {each: member.process_id for member in (ada, bob, cem) for each in member.active.get("0", set())}
+    owners = {item: member.process_id for member in (ada, bob, cem) for item in member.active.get("0", set())}
     assert sorted(each for _, each in copies) == [0, 1]
     assert all(owners[each] != process_id for process_id, each in copies)
 
 
 def test_unknown_member_may_shut_down_application() -> None:
-    """Kafka notes the wish before it looks for the member."""
     world = StreamsGroupWorld(foo=1)
     ada, bob = world.member("ada"), world.member("bob")
     world.rests(ada)
@@ -198,7 +197,6 @@ def test_unknown_member_may_shut_down_application() -> None:
 
 
 def test_endpoints_before_ready_topology() -> None:
-    """Heard from Apache Kafka 4.3.0: the epoch of endpoints has grown all the same, and nothing else has changed."""
     world = StreamsGroupWorld()
     ada = world.member("ada")
     assert ada.joins(user_endpoint=Endpoint(host="h", port=1)).error is E.unknown_server_error

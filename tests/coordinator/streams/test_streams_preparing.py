@@ -20,7 +20,7 @@ from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, rea
 
 
 def large(*, broken: bool = False) -> Topology:
-    """As many subtopologies as a heartbeat works out itself, and topics. `broken`: a changelog is there twice."""
+    """Return topology and topics of the maximum size for one heartbeat. `broken`: a changelog is listed twice."""
     stores = [()] * (LARGE - 1) + [(TopicInfo(name="store", partitions=0, replication_factor=0, topic_configs=()),)]
     parts = [
         Subtopology(
@@ -34,7 +34,7 @@ def large(*, broken: bool = False) -> Topology:
 def prepared_for(
     world: StreamsGroupWorld, brought: Topology | None, between: Callable[[], None] = lambda: None
 ) -> tuple[Prepared, int]:
-    """What was found out, and how often others could have come in the meantime. `between` happens half-way."""
+    """Return the result, and how often other work could have run. `between` is called half-way."""
     steps = preparing(world.coordinator, "g", None if brought is None else topology_of(brought))
     times = 0
     while True:
@@ -55,7 +55,7 @@ def test_heartbeat_uses_prepared_topology() -> None:
     ada.joins(prepared=prepared)
     assert world.streams_group.configured is None, "the join that creates a group leaves nothing in memory"
     assert isinstance(prepared.outcome, ConfiguredTopology)
-    assert [each.name for each in prepared.outcome.missing_internal] == ["store"]
+    assert [item.name for item in prepared.outcome.missing_internal] == ["store"]
     prepared, _ = prepared_for(world, None)
     ada.beats(prepared=prepared)
     assert world.streams_group.configured is prepared.outcome
@@ -63,7 +63,6 @@ def test_heartbeat_uses_prepared_topology() -> None:
 
 
 def test_large_record_is_encoded_early() -> None:
-    """Byte for byte as the heartbeat would make it, and kept no longer than until it is written."""
     world, other = StreamsGroupWorld(foo=2), StreamsGroupWorld(foo=2)
     prepared, _ = prepared_for(world, large())
     topology = topology_of(large())

@@ -1,4 +1,4 @@
-"""Random walks of streams groups: the log says what the coordinator knows, no task has two owners, all come to rest."""
+"""Random walks of streams groups: the log contains the coordinator's state, tasks have one owner, members converge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Walk:
         self.said: list[str] = []
 
     def step(self) -> None:
-        """Something happens."""
+        """Perform a random step."""
         chance, world = self.chance, self.world
         member = chance.choice(self.members)
         what = chance.choices(
@@ -74,7 +74,7 @@ class Walk:
             self.world.topics.create(name, self.chance.randint(1, 2) + (0 if topic is None else topic.partitions))
 
     def check(self) -> None:
-        """When nothing is being written: who loads the log knows what the coordinator knows."""
+        """Check that replaying the log gives the coordinator's state, while no write is pending."""
         one_active_owner_each(self.world.coordinator)
         if self.world.held or self.world.coordinator.unwritten:
             return
@@ -84,7 +84,7 @@ class Walk:
             assert {group.group_id: picture_of(group) for group in replayed} == live
 
     def ends(self) -> None:
-        """Nothing fails any more: everybody comes to rest, and every task is somebody's, once."""
+        """End without failures: members converge, and every task has one owner."""
         world = self.world
         world.failing, world.holding = E.none, False
         while world.held:
@@ -107,7 +107,7 @@ class Walk:
     def _check_all_given(self) -> None:
         topics = [self.world.topics.by_name(name) for name in self.members[0].topology.subtopologies[0].source_topics]
         tasks = max(topic.partitions for topic in topics if topic is not None)
-        given = Counter(each for member in self.members for each in member.active.get("0", set()))
+        given = Counter(item for member in self.members for item in member.active.get("0", set()))
         assert given == Counter(range(tasks))
 
 

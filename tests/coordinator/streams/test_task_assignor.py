@@ -1,4 +1,4 @@
-"""The sticky task assignor: against what Kafka 4.3.0's own class found, and by its promises."""
+"""The sticky task assignor, compared with the class of Kafka 4.3.0, and its guarantees."""
 
 import json
 from collections import Counter
@@ -19,16 +19,14 @@ from kohort.coordinator.streams.task_assignor.task_quota import TaskQuota
 from tests.support.shared_folder import SHARED
 
 RECORDED = (Path(__file__).parent / "task_assignments.jsonl").read_text().splitlines()
-ALL = SHARED / "conformance" / "streams-assignments.jsonl"
-"""More of them, where the folder is there."""
+ALL = SHARED / "conformance" / "streams-assignments.jsonl"  # more cases, if the folder exists
 CASES = [json.loads(line) for line in dict.fromkeys(RECORDED + (ALL.read_text().splitlines() if ALL.exists() else []))]
-"""`possible`: how many outcomes the order of members and processes allows, in which Kafka walks hash maps; `outcomes`:
-all of them, if there are several. Both are unknown where there are too many."""
+"""Recorded. `possible`: number of results by the order of members and processes, in which Kafka iterates hash maps;
+`outcomes`: all results, if there are several. Both are unknown if there are too many.
+"""
 
-FEW = 4
-"""So many members are tried in all orders, together with all orders of their processes."""
-MANY = 2000
-"""So many orders of more members are tried at most."""
+FEW = 4  # maximum number of members that are tried in all orders, together with all orders of their processes
+MANY = 2000  # maximum number of tried orders of more members
 
 Shares = dict[str, dict[str, dict[str, list[int]]]]
 Task = tuple[str, int]
@@ -39,7 +37,6 @@ Task = tuple[str, int]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["case"]))
 def test_iteration_orders_give_kafka_results(case: dict[str, Any]) -> None:
-    """All of them, where there are few members; otherwise only until the one that was recorded is among them."""
     target, found = json.dumps(case["target"]), set()
     for orders in _orders(case):
         found.add(json.dumps(_shares(_assign(case, *orders))))
@@ -64,7 +61,7 @@ def _orders(case: dict[str, Any]) -> Iterator[tuple[list[dict[str, str]], list[s
 def test_sizes_and_stickiness_match_kafka(case: dict[str, Any]) -> None:
     shares = _shares(_assign(case, *next(_orders(case))))
     assert sorted(len(_tasks(share["active"])) for share in shares.values()) in case["active_sizes"]
-    kept = sum(len(_active(case["previous"], each) & _tasks(shares[each]["active"])) for each in shares)
+    kept = sum(len(_active(case["previous"], share) & _tasks(shares[share]["active"])) for share in shares)
     assert case["kept"][0] <= kept <= case["kept"][1]
     standby = sum(len(_tasks(share["standby"])) for share in shares.values())
     assert case["standby_tasks"][0] <= standby <= case["standby_tasks"][1]
@@ -78,10 +75,10 @@ def _assign(case: dict[str, Any], members: Sequence[dict[str, str]], processes: 
         subscribed[member["member_id"]] = AssignorMember(
             member["process_id"], _frozen(had["active"]), _frozen(had["standby"])
         )
-    tasks = {each["id"]: each["tasks"] for each in case["subtopologies"]}
-    stateful = frozenset(each["id"] for each in case["subtopologies"] if each["stateful"])
+    tasks = {item["id"]: item["tasks"] for item in case["subtopologies"]}
+    stateful = frozenset(item["id"] for item in case["subtopologies"] if item["stateful"])
     by_process = {
-        process_id: [each["member_id"] for each in members if each["process_id"] == process_id]
+        process_id: [member["member_id"] for member in members if member["process_id"] == process_id]
         for process_id in processes
     }
     return assign(subscribed, tasks, stateful, case["standby_replicas"], by_process)
@@ -92,11 +89,11 @@ def _frozen(tasks: dict[str, list[int]]) -> Tasks:
 
 
 def _shares(targets: Mapping[str, TaskSets]) -> Shares:
-    """As they are recorded: everything sorted."""
+    """Return targets in the recorded form, sorted."""
     return {
         member_id: {
-            "active": {each: sorted(targets[member_id].active[each]) for each in sorted(targets[member_id].active)},
-            "standby": {each: sorted(targets[member_id].standby[each]) for each in sorted(targets[member_id].standby)},
+            "active": {item: sorted(targets[member_id].active[item]) for item in sorted(targets[member_id].active)},
+            "standby": {item: sorted(targets[member_id].standby[item]) for item in sorted(targets[member_id].standby)},
         }
         for member_id in sorted(targets)
     }
@@ -115,14 +112,14 @@ def _active(shares: Shares, member_id: str) -> set[Task]:
 
 @st.composite
 def groups(draw: st.DrawFn) -> tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int]:
-    """Members with whatever they had before, in any number of processes.
+    """Generate members with arbitrary previous tasks, in any number of processes.
 
-    That may be tasks that are gone, and copies of what another thread of the process has.
+    The tasks may not exist any more, and copies may belong to other threads of the process.
     """
     tasks = {str(number): draw(st.integers(0, 8)) for number in range(draw(st.integers(1, 4)))}
-    stateful = frozenset(each for each in tasks if draw(st.booleans()))
+    stateful = frozenset(task for task in tasks if draw(st.booleans()))
     size = draw(st.integers(1, 7))
-    old = [(each, number) for each in [*tasks, "gone"] for number in range(6)]
+    old = [(task, number) for task in [*tasks, "gone"] for number in range(6)]
     owners = draw(st.lists(st.integers(-1, size - 1), min_size=len(old), max_size=len(old)))
     holders = draw(st.lists(st.sets(st.integers(0, size - 1), max_size=2), min_size=len(old), max_size=len(old)))
     members = {}
@@ -168,7 +165,6 @@ def test_tasks_are_active_once(
 def test_members_keep_fair_quotas(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
-    """Nobody is left with fewer tasks than they had while below their share, rounded down."""
     members, tasks, _, _ = group
     targets = assign(*group)
     total = sum(tasks.values())
@@ -194,10 +190,9 @@ def test_single_threads_balance_active_tasks(
 def test_previous_assignment_is_kept(
     group: tuple[dict[str, AssignorMember], dict[str, int], frozenset[str], int],
 ) -> None:
-    """One thread a process: where processes have several, Kafka evens out processes first and threads afterwards."""
     members, tasks, stateful, _ = group
-    first = assign({each: AssignorMember(each) for each in members}, tasks, stateful, 0)
-    again = {each: AssignorMember(each, first[each].active) for each in members}
+    first = assign({member: AssignorMember(member) for member in members}, tasks, stateful, 0)
+    again = {member: AssignorMember(member, first[member].active) for member in members}
     assert assign(again, tasks, stateful, 0) == first
 
 
@@ -220,7 +215,6 @@ def test_empty_group_has_no_tasks() -> None:
 
 
 def test_long_assignment_yields_regularly() -> None:
-    """10,000 tasks for 200 members: thousands of steps, each of them some hundred tasks at most."""
     members = {f"m{number}": AssignorMember(f"p{number % 50}") for number in range(200)}
     steps = list(assigning(members, {str(number): 1000 for number in range(10)}, frozenset({"1", "2"}), 1))
     assert max(steps) <= 2000
@@ -245,7 +239,6 @@ def test_queue_head_has_least_load(loads: list[int], turns: list[int]) -> None:
 
 
 def test_equal_loads_keep_java_order() -> None:
-    """What `PriorityQueue` gives when three stand in it, and whoever is taken comes back with one more."""
     queue: LoadQueue[str] = LoadQueue()
     counts = dict.fromkeys("abc", 0)
     for name in counts:

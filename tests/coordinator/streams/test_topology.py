@@ -1,4 +1,4 @@
-"""Topologies: against what Kafka 4.3.0's own class made of them, what no group accepts, and how long it takes."""
+"""Topologies, compared with the class of Kafka 4.3.0; rejected topologies, and the duration of the check."""
 
 import json
 from pathlib import Path
@@ -18,8 +18,9 @@ from kohort.coordinator.streams.topology import (
 from kohort.storage.topic_names import name_refusal
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "topologies.jsonl").read_text().splitlines()]
-"""Recorded: topics that there are, a topology, and what Kafka's `InternalTopicManager` found. `tasks`: of a subtopology
-its number of tasks, whether it has a store, and the partitions of its internal topics."""
+"""Recorded: existing topics, a topology, and the result of Kafka's `InternalTopicManager`. `tasks`: of a subtopology
+its number of tasks, whether it has a store, and the partitions of its internal topics.
+"""
 
 
 NO_TOPICS: dict[str, int] = {}
@@ -45,7 +46,7 @@ def _found(topology: Topology, topics: dict[str, int]) -> dict[str, Any]:
         return {"broken": True}
     status = {"status": [configured.status[0].code, configured.status[0].detail]} if configured.status else {}
     missing = {topic.name: topic.partitions for topic in configured.missing_internal}
-    tasks = {each.subtopology_id: _about(configured, each) for each in configured.subtopologies}
+    tasks = {subtopology.subtopology_id: _about(configured, subtopology) for subtopology in configured.subtopologies}
     return {"ready": configured.ready, **status, "missing": missing, "tasks": tasks}
 
 
@@ -73,7 +74,7 @@ def _subtopology(about: dict[str, Any]) -> Subtopology:
     )
 
 
-# What is asked for of topics that are missing
+# properties of missing topics
 
 
 def test_missing_topic_keeps_its_settings() -> None:
@@ -140,7 +141,7 @@ MANY = 10_000
 
 
 def _chain(count: int) -> Topology:
-    """Each reads what the one with the next id writes; the last one reads from outside. Ids run against the stream."""
+    """Return subtopologies of which each reads from the one with the next id; the last one reads a source topic."""
     last = Subtopology(str(count - 1), ("in",), (), (), (f"rep-{count - 1}",))
     others = (
         Subtopology(str(n), (), (), (TopicInfo(f"store-{n}"),), (f"rep-{n}",), (TopicInfo(f"rep-{n + 1}"),))
@@ -173,7 +174,6 @@ def test_large_subtopology_cycle_is_rejected() -> None:
 
 
 def test_many_copartition_groups_are_fast() -> None:
-    """Every fixed topic of the topology counts for every group: they are compared with each other once."""
     fixed = tuple(TopicInfo(f"rep-{n}", 3) for n in range(2_000))
     groups = tuple(CopartitionGroup((), (), (n % 2_000,)) for n in range(MANY))
     topology = Topology(0, (Subtopology("0", ("in",), (), (), (), fixed, groups),))

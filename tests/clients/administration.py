@@ -23,5 +23,5 @@ class Admin:
 
 
 def partition_of(company: Company) -> str:
-    """Where the group's coordinator keeps it."""
+    """Return the partition of `__consumer_offsets` that contains the group."""
     return str(partition_for(company.group, 50))

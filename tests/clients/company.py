@@ -18,18 +18,15 @@ from tests.clients.libraries import BY_NAME, command_of
 from tests.clients.ordered_process import PATIENCE_S, OrderedProcess
 
 SESSION_TIMEOUT_MS = 6_000
-LONG_SESSION_MS = PATIENCE_S * 1000
-"""Longer than a client may take to find a broker again that was away."""
+LONG_SESSION_MS = PATIENCE_S * 1000  # longer than a client may need to reconnect to a restarted broker
+# the same in the consumer protocol; limited by group.consumer.max.session.timeout.ms
 LONGEST_CONSUMER_SESSION_MS = 60_000
-"""The same in the consumer protocol; group.consumer.max.session.timeout.ms allows no longer one."""
 CALM_S = 1.0
-CLOCK_STEP_S = 0.001
-"""Clocks of some languages have no finer steps."""
+CLOCK_STEP_S = 0.001  # resolution of clocks in some languages
+# offset from the clock of reports in Python to the wall clock, which all workers can read
 CLOCKS_S = time.time() - time.monotonic()
-"""From the clock of reports in Python to the wall clock, which all others can read."""
 
-Stretch = tuple[float, float, int, str]
-"""From when to when somebody owned a partition, by the wall clock; which one, and who."""
+Stretch = tuple[float, float, int, str]  # time range of an ownership by the wall clock, partition, and owner
 
 
 class Member(OrderedProcess):
@@ -40,25 +37,19 @@ class Member(OrderedProcess):
         self.name = part.name
         self.library = part.library
         self.owns: set[int] = set()
-        self.revoked: list[int] = []
-        """Every partition that was ever taken from it."""
-        self.consumed: list[tuple[int, int]] = []
-        """Partition and offset, in the order of arrival."""
-        self.generations: list[int] = []
-        """The generation of each batch."""
-        self._since: dict[int, float] = {}
-        """Since when it owns what it owns."""
+        self.revoked: list[int] = []  # every partition that was ever revoked
+        self.consumed: list[tuple[int, int]] = []  # partition and offset, in the order of arrival
+        self.generations: list[int] = []  # the generation of each batch
+        self._since: dict[int, float] = {}  # start of each current ownership
         self._stretches: list[Stretch] = []
         self.order("join")
         self._listener.start()
 
     def crash(self) -> None:
-        """See `OrderedProcess`. What it owns is nobody's then."""
         super().crash()
         self._give_up(self.owns, time.time())
 
     def heard(self, line: str) -> None:
-        """See `OrderedProcess`."""
         self._note(read(line.encode()))
 
     def _note(self, report: Report) -> None:
@@ -90,18 +81,22 @@ class Member(OrderedProcess):
                 self._stretches.append((self._since.pop(partition), at, partition, self.name))
 
     def stretches(self) -> list[Stretch]:
-        """When it owned what, up to now."""
+        """Return its ownerships up to now."""
         now = time.time()
         return [*self._stretches, *((since, now, partition, self.name) for partition, since in self._since.items())]
 
 
 class Company:
-    """A group on a topic of its own, and whoever belongs to it."""
+    """A group on a topic of its own, with its members."""
 
     def __init__(
         self, bootstrap: str, partitions: int = 6, copies: int = 1, session_timeout_ms: int = SESSION_TIMEOUT_MS
     ) -> None:
-        """`session_timeout_ms`: after which a member is missed; a long one where nobody is to be."""
+        """Create the topic.
+
+        Args:
+            session_timeout_ms: Session timeout of the members; a long one if no session may expire.
+        """
         self.bootstrap = bootstrap
         self._session_timeout_ms = session_timeout_ms
         self.partitions = set(range(partitions))
@@ -124,7 +119,7 @@ class Company:
         protocol: str = "classic",
         topic: str | None = None,
     ) -> Member:
-        """Starts a consumer that joins as soon as it can. `topic`: what it subscribes to in place of the company's."""
+        """Start a consumer. `topic`: its subscription instead of the company's topic."""
         part = Part(
             name=name,
             library=library,
@@ -143,7 +138,7 @@ class Company:
         return member
 
     def produce(self, count: int) -> set[tuple[int, int]]:
-        """Sends so many records to each partition, with their place as their value. Returns the places."""
+        """Send records to each partition, with their partition and number as value. Return these."""
         sent = {
             (partition, offset) for partition, first in enumerate(self._next) for offset in range(first, first + count)
         }
@@ -154,7 +149,7 @@ class Company:
         return sent
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for something to be so."""
+        """Wait for a condition."""
         deadline = time.monotonic() + PATIENCE_S
         with self._changed:
             while not condition():
@@ -163,7 +158,7 @@ class Company:
                 self._changed.wait(left_s)
 
     def until_shared_by(self, *members: Member) -> None:
-        """Waits until these own every partition between them, each some, and none twice."""
+        """Wait until these members own every partition exactly once, and each member has some."""
 
         def shared() -> bool:
             owned = [partition for member in members for partition in member.owns]
@@ -172,45 +167,44 @@ class Company:
         self.until(shared, "the group shares the partitions")
 
     def until_calm(self) -> None:
-        """Waits until nobody's partitions have changed for CALM_S: some leaders ask for a second rebalance at once."""
+        """Wait until no assignment has changed for CALM_S, because some leaders request a second rebalance at once."""
         known: list[tuple[set[int], int]] = []
         with self._changed:
-            while known != (now := [(set(each.owns), len(each.revoked)) for each in self.members]):
+            while known != (now := [(set(member.owns), len(member.revoked)) for member in self.members]):
                 known = now
                 self._changed.wait_for(
-                    lambda: known != [(each.owns, len(each.revoked)) for each in self.members],  # noqa: B023
+                    lambda: known != [(member.owns, len(member.revoked)) for member in self.members],  # noqa: B023
                     CALM_S,
                 )
 
     def until_consumed(self, expected: set[tuple[int, int]], *members: Member) -> None:
-        """Waits until these have read all the expected records between them."""
+        """Wait until these members have read all expected records."""
         self.until(
             lambda: expected <= {record for member in members for record in member.consumed}, "every record is consumed"
         )
 
     def assert_never_two_owners(self) -> None:
-        """No partition was somebody's before another one had let go of it, by what members were told, and when."""
-        stretches = sorted(each for member in self.members for each in member.stretches())
+        """Check that each partition was revoked before its next owner received it, by the clocks of the members."""
+        stretches = sorted(stretch for member in self.members for stretch in member.stretches())
         last: dict[int, Stretch] = {}
         for stretch in stretches:
             since, until, partition, name = stretch
             before = last.get(partition)
             if before is not None and name != before[3]:
                 assert since >= before[1] - CLOCK_STEP_S, (
-                    f"partition {partition} was {name}'s {before[1] - since:.3f} s before {before[3]} let go of it"
+                    f"partition {partition} was {name}'s {before[1] - since:.3f} s before {before[3]} revoked it"
                 )
             if before is None or until > before[1]:
                 last[partition] = stretch
 
     def __str__(self) -> str:
         return "; ".join(
-            f"{each.name} ({each.library}, {'running' if each.running else 'gone'}) owns {sorted(each.owns)}, "
-            f"read {len(each.consumed)}"
-            for each in self.members
+            f"{member.name} ({member.library}, {'running' if member.running else 'gone'}) owns {sorted(member.owns)}, "
+            f"read {len(member.consumed)}"
+            for member in self.members
         )
 
     def dissolve(self) -> None:
-        """Ends whoever is left."""
         for member in self.members:
             if member.running:
                 member.crash()

@@ -17,14 +17,14 @@ TIMEOUT_S = 600
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Everything here is slow, and may not hang."""
+    """Mark all tests here as slow, with a timeout."""
     item.add_marker(pytest.mark.clients)
     if item.get_closest_marker("timeout") is None:
         item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leaves out what does not go through the proxy, where all is to."""
+    """Skip tests that do not work through the proxy, if all connections are proxied."""
     if THROUGH_PROXY and (reason := NOT_THROUGH.get(item.path.stem)):
         lacks("proxy", reason)
 
@@ -76,7 +76,7 @@ def modern_library(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def company(bootstrap: str) -> Iterator[Company]:
-    """A group that nobody has joined yet."""
+    """A group without members."""
     company = Company(bootstrap)
     yield company
     company.dissolve()

@@ -10,8 +10,7 @@ from tests.clients.libraries import HERE, fresh_folder, run, tool
 
 SOURCE = HERE / "kafka"
 TIMEOUT_S = 180
-JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"]
-"""For programs that live for seconds, on a machine that others use too."""
+JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"]  # options for short-lived programs on a busy machine
 
 TOOLS = "org.apache.kafka.tools."
 CLASSES = {
@@ -36,14 +35,17 @@ CLASSES = {
     "CopyingStream": "CopyingStream",
     "CountingStream": "CountingStream",
     "SharingConsumers": "SharingConsumers",
-}
-"""What Kafka's shell scripts start."""
+}  # main classes of Kafka's shell scripts
 OURS = ("CopyingStream.java", "CountingStream.java", "SharingConsumers.java")
 
 
 @cache
 def class_path() -> str:
-    """Kafka's jars and our programs for them. Raises libraries.Missing."""
+    """Return Kafka's jars and the compiled test programs.
+
+    Raises:
+        libraries.Missing: They cannot be built here.
+    """
     folder = fresh_folder("kafka", SOURCE)
     jars = folder / "jars"
     if not (folder / "built").exists():
@@ -54,17 +56,20 @@ def class_path() -> str:
 
 
 def jars() -> Path:
-    """Where the jars are."""
     return Path(class_path().rpartition(":")[2]).parent
 
 
 def command(name: str, *arguments: str) -> list[str]:
-    """What runs one of the programs. Raises libraries.Missing."""
+    """Return the command of a program.
+
+    Raises:
+        libraries.Missing: It cannot run here.
+    """
     return [tool("java"), *JAVA, "-cp", class_path(), CLASSES[name], *arguments]
 
 
 def said(name: str, *arguments: str, told: str | None = None) -> str:
-    """Runs one of the tools to its end, and returns what it prints. It must succeed."""
+    """Run a tool, which must succeed, and return its output."""
     done = subprocess.run(
         command(name, *arguments), input=told, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
@@ -73,7 +78,7 @@ def said(name: str, *arguments: str, told: str | None = None) -> str:
 
 
 def table(text: str) -> list[dict[str, str]]:
-    """What a tool prints as a table: a row for each line, by the words of the heading, which may contain one blank."""
+    """Return the rows of a table in a tool's output, by column title; a title may contain one blank."""
     lines = [line for line in text.splitlines() if line.strip()]
     heading = next(number for number, line in enumerate(lines) if line.startswith("GROUP"))
     names = lines[heading].replace("(", " (").split("  ")

@@ -1,8 +1,8 @@
-"""Every client library that is tried: what runs it, what it can do, and how it comes here.
+"""All tested client libraries: their commands, their features, and their installation.
 
-The Python ones are installed with the tests. The others are small programs in folders beside this file, built when they
-are first asked for with what the machine has (Maven, Go, npm, Cargo), into a cache outside of the project. Where a tool
-or a registry is missing they are skipped, with that as the reason.
+The Python libraries are installed with the tests. The others are small programs in folders next to this file, built at
+their first use with the tools of the machine (Maven, Go, npm, Cargo), into a cache outside of the project. If a tool or
+a registry is missing, their tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from tests.support.lacking import lacks
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kohort-clients"
-BUILD_TIMEOUT_S = 1_200
-"""librdkafka is compiled from its source for Rust; on two busy cores that takes minutes."""
+BUILD_TIMEOUT_S = 1_200  # librdkafka is compiled for Rust, which takes minutes on two busy cores
 
 
 class Missing(Exception):
-    """It cannot run here; the text says why."""
+    """The library cannot run here; the text contains the reason."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +35,16 @@ class Library:
 
     name: str
     language: str
-    command: Callable[[], list[str]]
-    """What runs a worker, but for the part it plays. Raises Missing."""
-    static: bool = True
-    """Whether it knows static membership (KIP-345)."""
-    cooperative: bool = True
-    """Whether it knows cooperative rebalancing (KIP-429)."""
-    generations: bool = True
-    """Whether it tells the generation of what it reads."""
-    consumer_protocol: bool = False
-    """Whether it knows the consumer protocol (KIP-848)."""
-    steps_out: bool = True
-    """Whether its static members step out of a group of that protocol as Kafka demands it."""
+    command: Callable[[], list[str]]  # command of a worker without its role; raises Missing
+    static: bool = True  # whether it supports static membership (KIP-345)
+    cooperative: bool = True  # whether it supports cooperative rebalancing (KIP-429)
+    generations: bool = True  # whether it reports the generation of records
+    consumer_protocol: bool = False  # whether it supports the consumer protocol (KIP-848)
+    steps_out: bool = True  # whether its static members leave a group of that protocol temporarily, as Kafka expects
 
 
 def in_python(name: str) -> Library:
-    """One of those that the demo plays with."""
+    """Return one of the libraries that the demo uses."""
 
     def command() -> list[str]:
         return [sys.executable, "-m", "kohort.demo.workers.consuming"]
@@ -60,7 +53,7 @@ def in_python(name: str) -> Library:
 
 
 def java(version: str, *, static: bool = True, cooperative: bool = True) -> Library:
-    """Kafka's own client, of a version."""
+    """Return Kafka's own client of a version."""
 
     def command() -> list[str]:
         folder = fresh_folder(f"java-{version}", HERE / "java")
@@ -84,8 +77,6 @@ def java(version: str, *, static: bool = True, cooperative: bool = True) -> Libr
 
 
 def go(name: str, folder: str, *, cooperative: bool, consumer_protocol: bool = False) -> Library:
-    """A library in Go."""
-
     def command() -> list[str]:
         built = fresh_folder(folder, HERE / folder) / "worker"
         if not built.exists():
@@ -99,7 +90,6 @@ def go(name: str, folder: str, *, cooperative: bool, consumer_protocol: bool = F
 
 
 def kafkajs() -> list[str]:
-    """The one in JavaScript that has no native part."""
     folder = fresh_folder("kafkajs", HERE / "kafkajs")
     if not (folder / "node_modules").exists():
         for name in ("package.json", "package-lock.json", "main.js"):
@@ -109,7 +99,7 @@ def kafkajs() -> list[str]:
 
 
 def http_examples() -> Path:
-    """The examples in Node.js, beside the packages that they need. Copied: nothing is installed among the sources."""
+    """Return a copy of the examples in Node.js with the packages that they need, so that the sources stay unchanged."""
     source = HERE.parent.parent / "examples" / "http"
     folder = fresh_folder("http-examples", source, ("package-lock.json",))
     for path in source.glob("*.js*"):
@@ -120,7 +110,6 @@ def http_examples() -> Path:
 
 
 def rust_rdkafka() -> list[str]:
-    """librdkafka, as Rust has it: compiled from the source that the crate brings."""
     folder = fresh_folder("rust", HERE / "rust_rdkafka")
     built = folder / "release" / "worker"
     if not built.exists():
@@ -143,12 +132,16 @@ BY_NAME = {library.name: library for library in (*PYTHON, *OTHERS)}
 
 @cache
 def command_of(name: str) -> tuple[str, ...]:
-    """What runs a library's worker, built if need be. Raises Missing."""
+    """Return the command of a library's worker, built if necessary.
+
+    Raises:
+        Missing: It cannot run here.
+    """
     return tuple(BY_NAME[name].command())
 
 
 def usable(name: str, command: Callable[[str], object] = command_of) -> str:
-    """The library's name; skips the test, with the reason, where it cannot run. `command`: finds what runs it."""
+    """Return the library's name, or skip the test with the reason if it cannot run."""
     try:
         command(name)
     except Missing as reason:
@@ -157,7 +150,7 @@ def usable(name: str, command: Callable[[str], object] = command_of) -> str:
 
 
 def fresh_folder(name: str, source: Path, only: tuple[str, ...] = ()) -> Path:
-    """Where a program is built: another folder for each state of its source, or of some files of it."""
+    """Return a build folder for the current state of a program's source, or of some of its files."""
     digest = sha256()
     for path in sorted(source.rglob("*")):
         if path.is_file() and "node_modules" not in path.parts and (not only or path.name in only):

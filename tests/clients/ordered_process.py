@@ -7,18 +7,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-PATIENCE_S = 120
-"""How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
+PATIENCE_S = 120  # timeout of all waits on a busy machine; successful ones take a fraction of a second
 ROOT = Path(__file__).parent.parent.parent
 
 
 class OrderedProcess:
-    """Runs from now on. A subclass takes note of what it reports."""
+    """A process that reports events and takes orders. A subclass stores the reports."""
 
     def __init__(self, command: Sequence[str], changed: threading.Condition) -> None:
-        """`changed`: who waits for a report waits for this."""
-        self.closed = False
-        """Whether it has said that it has ended as it should."""
+        """Start the process. Waiting threads are notified through `changed`."""
+        self.closed = False  # whether it has reported a clean end
         self._changed = changed
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -26,7 +24,7 @@ class OrderedProcess:
         self._listener = threading.Thread(target=self._listen, daemon=True)
 
     def order(self, text: str) -> None:
-        """Tells the process something."""
+        """Send an order to the process."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{text}\n")
         self._process.stdin.flush()
@@ -37,7 +35,7 @@ class OrderedProcess:
         self._end()
 
     def stop(self) -> None:
-        """Closes the client, which leaves its group unless it is static."""
+        """Close the client, which leaves its group unless it is static."""
         self.order("stop")
         self._process.wait(PATIENCE_S)
         self._end()
@@ -49,7 +47,7 @@ class OrderedProcess:
         return self._process.poll() is None
 
     def heard(self, line: str) -> None:
-        """Takes note of a report, while nobody looks."""
+        """Store a report, while `changed` is held."""
         raise NotImplementedError
 
     def _listen(self) -> None:

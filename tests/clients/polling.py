@@ -12,7 +12,7 @@ from confluent_kafka import Consumer
 
 @contextmanager
 def polled(consumer: Any, wait: float) -> Iterator[None]:
-    """Polls it while this is entered, each time with `wait` in the consumer's own unit; then closes it."""
+    """Poll a consumer while the context is open, with `wait` in the consumer's own unit; then close it."""
     over = Event()
 
     def poll() -> None:
@@ -32,7 +32,7 @@ def polled(consumer: Any, wait: float) -> Iterator[None]:
 
 @contextmanager
 def polling(bootstrap: str, group: str, client_id: str, topic: str = "orders") -> Iterator[None]:
-    """A consumer of librdkafka's that does nothing but poll. It joins in a thread, and lets go when it is polled."""
+    """Start a consumer of librdkafka that only polls. It joins in a thread, and revokes partitions when it polls."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": group,

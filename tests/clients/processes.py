@@ -1,4 +1,4 @@
-"""A program that tells what it does line by line, and stops when it is told to."""
+"""A process that reports its actions line by line, and can be stopped."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ class Process:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def until(self, condition: Callable[[list[str]], bool], what: str, patience_s: float = PATIENCE_S) -> None:
-        """Waits until what it has said so far is enough."""
+        """Wait until a condition on its output is true."""
         with self._changed:
             assert self._changed.wait_for(lambda: condition(self.lines), patience_s), f"{what}: {self.lines[-20:]}"
 
     def stop(self) -> None:
-        """Asks it to stop, and waits for that."""
+        """Stop the process, and wait for its end."""
         assert self._process.stdin is not None
         self._process.stdin.write("stop\n")
         self._process.stdin.flush()
         assert self._process.wait(PATIENCE_S) == 0, self.lines[-20:]
 
     def terminate(self) -> None:
-        """SIGTERM."""
         self._process.terminate()
         self._process.wait(PATIENCE_S)
 
     def interrupt(self) -> None:
-        """Ctrl-C, which it must take for a clean end."""
+        """Send Ctrl-C, after which it must end cleanly."""
         self._process.send_signal(signal.SIGINT)
         assert self._process.wait(PATIENCE_S) == 0, self.lines[-20:]
 
@@ -58,7 +57,7 @@ class Process:
 
 
 def eventually(holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
-    """Asks until it is so."""
+    """Repeat a check until it is true."""
     deadline = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < deadline, what

@@ -19,7 +19,7 @@ class Sent(NamedTuple):
 
 
 def receive_with_confluent_kafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
     heard: list[Any] = []
     while len(heard) < count:
@@ -30,7 +30,10 @@ def receive_with_confluent_kafka(bootstrap: str, topic: str, count: int) -> list
     consumer.close()
     return [
         Sent(
-            each.key(), each.value(), tuple((name, value) for name, value in each.headers() or ()), each.timestamp()[1]
+            response.key(),
+            response.value(),
+            tuple((name, value) for name, value in response.headers() or ()),
+            response.timestamp()[1],
         )
-        for each in heard
+        for response in heard
     ]

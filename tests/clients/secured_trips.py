@@ -1,6 +1,6 @@
-"""Programs in other languages that send a record to a secured cluster, and read it back in a group.
+"""Programs in other languages that send a record to a secured cluster, and read it in a group.
 
-Each prints what it has read, or the first refusal, and ends with 0 or 1.
+Each prints the record, or the first error, and exits with 0 or 1.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class Done:
 
 
 def franz_go(trip: Trip, folder: Path) -> Done:
-    """In Go. Raises Missing."""
     built = fresh_folder("franz_go", HERE / "franz_go") / "roundtrip"
     if not built.exists():
         run(["go", "build", "-o", str(built), "./roundtrip"], HERE / "franz_go")
@@ -48,7 +47,6 @@ def franz_go(trip: Trip, folder: Path) -> Done:
 
 
 def kafka_js(trip: Trip, folder: Path) -> Done:
-    """In JavaScript. Raises Missing."""
     node, main = kafkajs()
     program = Path(main).with_name("roundtrip.js")
     shutil.copy(HERE / "kafkajs" / program.name, program)
@@ -56,8 +54,6 @@ def kafka_js(trip: Trip, folder: Path) -> Done:
 
 
 def java(protocol: str) -> Callable[[Trip, Path], Done]:
-    """Kafka's own client, its consumer of a group protocol."""
-
     def go(trip: Trip, folder: Path) -> Done:
         command = list(command_of("kafka-clients 4.3.0"))
         built, jars = command[command.index("-cp") + 1].split(":")
@@ -97,5 +93,4 @@ TRIPS: dict[str, Callable[[Trip, Path], Done]] = {
     "kafka-clients 4.3.0, consumer protocol": java("consumer"),
     "franz-go": franz_go,
     "kafkajs": kafka_js,
-}
-"""By library."""
+}  # by library

@@ -1,7 +1,7 @@
-"""A broker for real clients: `kohort serve`, or whatever KOHORT_CLIENTS_BOOTSTRAP points at.
+"""A broker for real clients: `kohort serve`, or the one at KOHORT_CLIENTS_BOOTSTRAP.
 
-The variable lets the same tests run against an Apache Kafka, to tell a broker's mistake from a test's: one with the
-settings of APACHE_KAFKA. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
+With the variable the same tests run against Apache Kafka with the settings of APACHE_KAFKA, to distinguish errors of
+the broker from errors of the tests. KOHORT_THROUGH_PROXY=1 puts `kohort proxy` between clients and either.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ APACHE_KAFKA = (
     "group.consumer.min.heartbeat.interval.ms=50 group.consumer.heartbeat.interval.ms=1000 "
     "group.share.min.record.lock.duration.ms=1000 group.streams.min.session.timeout.ms=100 "
     "group.streams.min.heartbeat.interval.ms=50"
-)
-"""What another broker is to be started with, so that nobody waits long."""
+)  # settings of another broker, so that tests do not wait long
 
 NOT_THROUGH = {
     "test_analyze_secured": "its clients speak TLS to the broker",
@@ -39,13 +38,12 @@ NOT_THROUGH = {
     "test_secured": "its clients speak TLS to the broker",
     "test_secured_libraries": "its clients speak TLS to the broker",
     "test_secured_tools": "its clients speak TLS to the broker",
-}
-"""Files whose tests do not go through the proxy, and why."""
+}  # files whose tests do not work through the proxy, with the reason
 
 
 @contextmanager
 def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...] = ()) -> Iterator[str]:
-    """A broker's bootstrap addresses, and what else its line says; through a proxy if that is asked for."""
+    """Yield a broker's bootstrap addresses, and the other values of its ready line; through a proxy if requested."""
     words = "serve", "--profile", "test", "--listen", f"{host}:0", "--nodes", str(nodes), *options
     with _running(*words) as line:
         bootstrap, _, more = line.partition(" ")
@@ -55,7 +53,7 @@ def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...]
 
 @contextmanager
 def proxied(bootstrap: str, host: str = "127.0.0.1") -> Iterator[str]:
-    """What clients of a cluster begin with: its addresses, or a proxy's before it."""
+    """Yield bootstrap addresses for clients: the cluster's, or those of a proxy."""
     if not THROUGH_PROXY:
         yield bootstrap
         return
@@ -65,10 +63,7 @@ def proxied(bootstrap: str, host: str = "127.0.0.1") -> Iterator[str]:
 
 @contextmanager
 def _running(*words: str) -> Iterator[str]:
-    """What a command of ours says when it is ready, behind READY.
-
-    At the end it must stop cleanly, and have nothing to say of bugs.
-    """
+    """Yield the values after READY of a command. It must stop cleanly, and log no errors."""
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(

@@ -48,10 +48,10 @@ def main(bootstrap: str, topic: str, group: str, name: str, mode: str, most: str
 
 
 def consume(consumer: Any, topic: str, *, explicit: bool) -> bool:
-    """Polls once, and settles what has come; False: it is to stop."""
-    got = [each for each in consumer.poll(timeout=0.1) if each.error() is None]
+    """Poll once, and acknowledge the records. Return False if it must stop."""
+    got = [message for message in consumer.poll(timeout=0.1) if message.error() is None]
     if got:
-        report("Got", [(each.partition(), each.offset(), each.delivery_count()) for each in got])
+        report("Got", [(item.partition(), item.offset(), item.delivery_count()) for item in got])
     left = len(got)
     while explicit and left:
         order = orders.get()
@@ -65,13 +65,13 @@ def consume(consumer: Any, topic: str, *, explicit: bool) -> bool:
 
 
 def acknowledge(consumer: Any, topic: str, order: str) -> int:
-    """Returns how many records are done with."""
-    acknowledged = [each.split(",") for each in order.split()]
+    """Acknowledge records, and return the number of completed ones."""
+    acknowledged = [part.split(",") for part in order.split()]
     for partition, offset, how in acknowledged:
         consumer.acknowledge_offset(topic, int(partition), int(offset), AcknowledgeType[how.upper()])
     try:
         outcome = consumer.commit_sync(30.0)
-        problem = next((str(each.args[0].name()) for each in outcome.values() if each is not None), "")
+        problem = next((str(error.args[0].name()) for error in outcome.values() if error is not None), "")
     except KafkaException as failed:
         problem = str(failed.args[0].name())
     report("Acknowledged", problem)

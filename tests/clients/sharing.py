@@ -27,26 +27,29 @@ from tests.clients.ordered_process import PATIENCE_S, OrderedProcess
 JAVA, FRANZ_GO, CONFLUENT = "kafka-clients 4.3.0", "franz-go", "confluent-kafka"
 LIBRARIES = (JAVA, FRANZ_GO, CONFLUENT)
 
-Place = tuple[int, int]
-"""Partition and offset."""
+Place = tuple[int, int]  # partition and offset
 
+# acknowledgement of a record by its delivery count: accept, release, reject, renew; empty: hold it
 Decide = Callable[[Place, int], str]
-"""How a record is acknowledged that came for the nth time: accept, release, reject, renew; empty: it is held."""
 
 
 def accept(_: Place, __: int) -> str:
-    """Whatever comes is done with."""
+    """Accept all records."""
     return "accept"
 
 
 def hold(_: Place, __: int) -> str:
-    """A member that is busy with the first records it got."""
+    """Hold all records, like a busy member."""
     return ""
 
 
 @cache
 def command_of(library: str) -> tuple[str, ...]:
-    """What runs a worker, built if need be. Raises Missing."""
+    """Return the command of a worker, built if necessary.
+
+    Raises:
+        Missing: It cannot run here.
+    """
     if library == CONFLUENT:
         return sys.executable, "-m", "tests.clients.share_worker"
     if library == FRANZ_GO:
@@ -68,21 +71,22 @@ class Sharer(OrderedProcess):
     """One member of a share group, and everything it has got."""
 
     def __init__(self, arguments: tuple[str, ...], decide: Decide | None, changed: threading.Condition) -> None:
-        """`decide`: in explicit mode, what it does with a record; None: it accepts all by asking for more."""
+        """Start a member.
+
+        Args:
+            decide: In explicit mode, the acknowledgement of a record; None accepts all by the next poll.
+        """
         super().__init__(arguments, changed)
-        self.got: list[tuple[Place, int]] = []
-        """Place and delivery count of all that came, in order."""
-        self.problems: list[str] = []
-        """Errors that acknowledgements were answered with."""
+        self.got: list[tuple[Place, int]] = []  # partition, offset and delivery count of all deliveries, in order
+        self.problems: list[str] = []  # errors of acknowledgements
         self._decide = decide
         self._listener.start()
 
     def says(self, how: str, *places: Place) -> None:
-        """Acknowledges records that it holds."""
+        """Acknowledge held records."""
         self.order(" ".join(f"{partition},{offset},{how}" for partition, offset in places))
 
     def heard(self, line: str) -> None:
-        """See `OrderedProcess`."""
         self._note(*json.loads(line))
 
     def _note(self, what: str, told: object = None) -> None:
@@ -103,10 +107,14 @@ class Sharer(OrderedProcess):
 
 
 class Sharing:
-    """A share group on a topic of its own, which it reads from the beginning, and whoever belongs to it."""
+    """A share group on a topic of its own, which it reads from the start, with its members."""
 
     def __init__(self, bootstrap: str, partitions: int = 1, copies: int = 1, **configs: str) -> None:
-        """`configs`: settings of the group, with underscores for dots: `share_delivery_count_limit`."""
+        """Create the topic.
+
+        Args:
+            configs: Settings of the group, with underscores for dots, such as `share_delivery_count_limit`.
+        """
         self.bootstrap = bootstrap
         self.topic = f"topic-{uuid4().hex[:8]}"
         self.group = f"group-{uuid4().hex[:8]}"
@@ -124,7 +132,7 @@ class Sharing:
         admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
 
     def join(self, name: str, library: str, decide: Decide | None = None, *, most: int = 500) -> Sharer:
-        """Starts a member. `decide`: see `Sharer`; `most`: records it asks for at a time."""
+        """Start a member. `decide` is that of `Sharer`; `most` is the maximum number of records per poll."""
         mode = "implicit" if decide is None else "explicit"
         arguments = (*command_of(library), self.bootstrap, self.topic, self.group, name, mode, str(most))
         member = Sharer(arguments, decide, self._changed)
@@ -132,7 +140,7 @@ class Sharing:
         return member
 
     def produce(self, count: int, *, one_by_one: bool = False) -> set[Place]:
-        """Sends so many records to each partition; returns their places. `one_by_one`: each is a batch of its own."""
+        """Send records to each partition, and return their positions. `one_by_one`: each in its own batch."""
         sent = {
             (partition, offset) for partition, first in enumerate(self._next) for offset in range(first, first + count)
         }
@@ -145,16 +153,16 @@ class Sharing:
         return sent
 
     def counts(self, place: Place) -> list[int]:
-        """The delivery counts with which a record came, to whomever."""
+        """Return the delivery counts of a record, for all members."""
         return [count for member in self.members for where, count in member.got if where == place]
 
     @property
     def got(self) -> set[Place]:
-        """All that came to anybody."""
+        """Return all deliveries to all members."""
         return {place for member in self.members for place, _ in member.got}
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for something to be so."""
+        """Wait for a condition."""
         deadline = time.monotonic() + PATIENCE_S
         with self._changed:
             while not condition():
@@ -165,7 +173,6 @@ class Sharing:
                 self._changed.wait(min(left_s, 1.0))
 
     def close(self) -> None:
-        """Ends whoever is still there."""
         for member in self.members:
             if member.running:
                 member.crash()

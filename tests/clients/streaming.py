@@ -20,12 +20,12 @@ from tests.clients.processes import Process, eventually
 
 PARTITIONS = 4
 KEYS = [f"key-{number}" for number in range(20)]
+# long transactions, so that a killed instance leaves an open one with records
 COMMIT_INTERVAL_MS = {"at_least_once": 100, "exactly_once_v2": 2_000}
-"""Transactions are long, so that whoever is killed leaves one open with records in it."""
 
 
 class Traffic:
-    """Records that come all the time, till `stop` tells which they were."""
+    """Records that are written continuously, until `stop` returns them."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -63,9 +63,9 @@ class Application:
         self._create(*self._topics)
 
     def count_last_digits(self) -> str:
-        """Has its instances be members of a streams group, and count a second time, by the last digit of the value.
+        """Make instances members of a streams group, with a second count by the last digit of the value.
 
-        That takes a topic of Kafka Streams' own between two parts of the topology. Returns the topic of these counts.
+        That needs an internal topic between two parts of the topology. Returns the topic of these counts.
         """
         topic = f"digits-{self.group_id}"
         self._create(topic)
@@ -73,7 +73,7 @@ class Application:
         return topic
 
     def change_topology(self) -> None:
-        """Has its next instances count a third time, by the first digit."""
+        """Make further instances count a third time, by the first digit."""
         self._in_a_streams_group.append(f"first-digits-{self.group_id}")
         self._create(self._in_a_streams_group[-1])
 
@@ -84,20 +84,20 @@ class Application:
             created.result(PATIENCE_S)
 
     def start(self, home: str = "") -> Process:
-        """One more instance; returns when it runs. Whoever had the same `home` before has left its state there."""
+        """Start an instance, and wait until it runs. Instances with the same `home` share their state."""
         instance = self.launch(home)
         instance.until(lambda lines: "RUNNING" in lines, "an instance runs", 90)
         return instance
 
     def launch(self, home: str = "") -> Process:
-        """One more instance, which may fail."""
+        """Start an instance, which may fail."""
         folder = self._folder / (home or f"instance-{len(self.instances)}")
         instance = Process(command("CopyingStream", *self._arguments, str(folder), *self._in_a_streams_group))
         self.instances.append(instance)
         return instance
 
     def produce(self, first: int, count: int) -> Counter[str]:
-        """Sends numbered records; returns their values."""
+        """Send numbered records; return their values."""
         values = [f"{number}" for number in range(first, first + count)]
         for number, value in enumerate(values):
             self._producer.produce(self.source, value, key=KEYS[number % len(KEYS)])
@@ -105,11 +105,11 @@ class Application:
         return Counter(values)
 
     def copied(self, expected: Counter[str]) -> Counter[str]:
-        """What is in the sink, once everything expected is there."""
+        """Return the contents of the sink, once all expected records are in it."""
         return self._read(self.sink, lambda heard: set(expected) <= set(heard))[0]
 
     def counted(self, total: int, topic: str = "") -> dict[str, int]:
-        """The last count of each key, once they add up."""
+        """Return the last count of each key, once the sum is reached."""
 
         def last(rows: list[tuple[str, str]]) -> dict[str, int]:
             return {key: int(value) for key, value in rows}
@@ -118,29 +118,29 @@ class Application:
         return last(rows)
 
     def all_copied(self, expected: Counter[str]) -> tuple[Counter[str], list[tuple[str, str]]]:
-        """The same, with the keys, in the order of each partition."""
+        """Return keys and values of the sink in the order of each partition, once all expected records are in it."""
         heard, rows = self._read(self.sink, lambda heard: set(expected) <= set(heard))
         return heard, rows
 
     def everything_copied(self) -> Counter[str]:
-        """What is in the sink for a reader who does not ask whether it was committed."""
+        """Return the contents of the sink, including uncommitted records."""
         heard, _ = self._read(self.sink, lambda _: True, isolation="read_uncommitted")
         return heard
 
     def end(self, isolation: str = "read_committed") -> int:
-        """How far the sink reaches for a reader, all partitions together."""
-        settings = {"bootstrap.servers": self.bootstrap, "group.id": "nobody", "isolation.level": isolation}
+        """Return the sum of the sink's end offsets for an isolation level."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "unused", "isolation.level": isolation}
         with closing(Consumer(settings)) as consumer:
             parts = [TopicPartition(self.sink, number) for number in range(PARTITIONS)]
             return sum(consumer.get_watermark_offsets(part, PATIENCE_S)[1] for part in parts)
 
     def is_in_a_transaction(self) -> bool:
-        """Whether the sink has records that are not decided."""
+        """Return whether the sink has undecided records."""
         committed = self.end()
         return self.end("read_uncommitted") > committed
 
     def crashes_in_a_transaction(self, home: str) -> None:
-        """Starts the only instance, and kills it while records that it wrote are not decided."""
+        """Start the only instance, and kill it while its records are undecided."""
         for _ in range(5):
             instance = self.start(home)
             eventually(self.is_in_a_transaction, "something is written")
@@ -150,9 +150,9 @@ class Application:
         pytest.fail("it always committed in the last moment")
 
     def goes_on(self) -> None:
-        """Waits until more has been committed than now."""
+        """Wait until more records have been committed than now."""
         before = self.end()
-        eventually(lambda: self.end() > before, "the stream goes on", 60)
+        eventually(lambda: self.end() > before, "the stream continues", 60)
 
     def _read(
         self,

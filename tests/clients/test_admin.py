@@ -1,4 +1,4 @@
-"""What administrators do, with each library's admin client."""
+"""Operations of administrators, with each library's admin client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.clients.ordered_process import PATIENCE_S
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Asks until it is so: in a cluster of several processes, metadata comes to a node a little later."""
+    """Repeat a check until it is true, because metadata reaches the other nodes of a cluster a little later."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
@@ -32,13 +32,13 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def topic() -> str:
-    """A name that nobody has."""
+    """A name that missing has."""
     return f"topic-{uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def shared(company: Company) -> Company:
-    """A group with one member, ada, who has committed 3 for every partition."""
+    """Return a group with one member, ada, that has committed 3 for every partition."""
     ada = company.join("ada", "confluent-kafka")
     company.until_consumed(company.produce(3), ada)
     return company
@@ -76,12 +76,12 @@ class TestConfluentKafka:
 
     def test_groups(self, admin: confluent.AdminClient, shared: Company) -> None:
         group = shared.group
-        listed = {each.group_id: each for each in admin.list_consumer_groups().result(PATIENCE_S).valid}
+        listed = {group.group_id: group for group in admin.list_consumer_groups().result(PATIENCE_S).valid}
         assert listed[group].state is ConsumerGroupState.STABLE
         described = admin.describe_consumer_groups([group])[group].result(PATIENCE_S)
         [member] = described.members
         assert (described.partition_assignor, member.client_id) == ("range", "ada")
-        assert {each.partition for each in member.assignment.topic_partitions} == shared.partitions
+        assert {partition.partition for partition in member.assignment.topic_partitions} == shared.partitions
         with pytest.raises(KafkaException) as refused:
             admin.delete_consumer_groups([group])[group].result(PATIENCE_S)
         assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
@@ -90,10 +90,12 @@ class TestConfluentKafka:
         moved = [TopicPartition(shared.topic, 0, 1)]
         admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, moved)])[group].result(PATIENCE_S)
         asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-        offsets = {each.partition: each.offset for each in asked[group].result(PATIENCE_S).topic_partitions}
+        offsets = {
+            partition.partition: partition.offset for partition in asked[group].result(PATIENCE_S).topic_partitions
+        }
         assert offsets == dict.fromkeys(shared.partitions, 3) | {0: 1}
         admin.delete_consumer_groups([group])[group].result(PATIENCE_S)
-        assert group not in {each.group_id for each in admin.list_consumer_groups().result(PATIENCE_S).valid}
+        assert group not in {group.group_id for group in admin.list_consumer_groups().result(PATIENCE_S).valid}
 
     def test_offsets(self, admin: confluent.AdminClient, company: Company) -> None:
         company.produce(4)
@@ -118,7 +120,7 @@ class TestKafkaPython:
     def test_topics(self, admin: Any, topic: str) -> None:
         admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}}, wait_for_metadata=True)
         admin.create_partitions({topic: 5})
-        eventually(lambda: [len(each["partitions"]) for each in admin.describe_topics([topic])] == [5])
+        eventually(lambda: [len(entry["partitions"]) for entry in admin.describe_topics([topic])] == [5])
         admin.delete_topics([topic])
         eventually(lambda: topic not in admin.list_topics())
 
@@ -130,15 +132,15 @@ class TestKafkaPython:
 
     def test_groups(self, admin: Any, shared: Company) -> None:
         group = shared.group
-        assert group in {each["group_id"] for each in admin.list_groups()}
+        assert group in {group["group_id"] for group in admin.list_groups()}
         described = admin.describe_groups([group])[group]
         assert (described["group_state"], described["protocol_data"]) == ("Stable", "range")
-        assert [each["client_id"] for each in described["members"]] == ["ada"]
+        assert [item["client_id"] for item in described["members"]] == ["ada"]
         shared.members[0].stop()
         offsets = admin.list_group_offsets([group])[group]
         assert {place.partition: each.offset for place, each in offsets.items()} == dict.fromkeys(shared.partitions, 3)
         admin.delete_groups([group])
-        assert group not in {each["group_id"] for each in admin.list_groups()}
+        assert group not in {group["group_id"] for group in admin.list_groups()}
 
     def test_offsets(self, admin: Any, company: Company) -> None:
         company.produce(4)
@@ -156,7 +158,7 @@ class TestAiokafka:
             await admin.create_topics([NewTopic(topic, 3, 1)])
             await admin.create_partitions({topic: NewPartitions(5)})
             async with asyncio.timeout(PATIENCE_S):
-                while [len(each["partitions"]) for each in await admin.describe_topics([topic])] != [5]:
+                while [len(entry["partitions"]) for entry in await admin.describe_topics([topic])] != [5]:
                     pass
                 await admin.delete_topics([topic])
                 while topic in await admin.list_topics():

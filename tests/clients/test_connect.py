@@ -22,11 +22,9 @@ from tests.support.lacking import lacks
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(400)]
 
 CONNECTORS = 6
-START_S = 120
-"""Three Java servers that start at once, on two cores."""
+START_S = 120  # timeout for three Java servers that start at once on two cores
 CALM_S = 2.0
-DELAY_MS = 8_000
-"""`scheduled.rebalance.max.delay.ms`: how long a lost worker's tasks wait for it to come back."""
+DELAY_MS = 8_000  # `scheduled.rebalance.max.delay.ms`: how long a lost worker's tasks wait for its return
 
 
 class Workers:
@@ -36,11 +34,10 @@ class Workers:
         self.group = f"connect-{uuid4().hex[:8]}"
         self._bootstrap = bootstrap
         self._folder = folder
-        self.running: dict[int, Process] = {}
-        """By the port of its REST interface."""
+        self.running: dict[int, Process] = {}  # by the port of its REST interface
 
     def start(self) -> int:
-        """One more worker; returns its port. It answers a while later."""
+        """Start a worker and return its port, which answers a while later."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
@@ -74,7 +71,7 @@ class Workers:
         self.running.pop(port).crash()
 
     def create(self, name: str) -> None:
-        """A connector that reads a file, with one task."""
+        """Create a connector that reads a file, with one task."""
         source = self._folder / name
         source.write_text("hello\n")
         self._ask(
@@ -89,7 +86,7 @@ class Workers:
         )
 
     def placement(self) -> dict[str, str]:
-        """Every connector and task that runs, and the worker it runs on."""
+        """Return the worker of every running connector and task."""
         found: dict[str, str] = {}
         for name, told in self._ask("GET", "/connectors?expand=status").items():
             status = told["status"]
@@ -99,7 +96,7 @@ class Workers:
         return found
 
     def until_running_on(self, *ports: int) -> dict[str, str]:
-        """Waits until every connector and task runs, shared by just these workers, and stays where it is."""
+        """Wait until every connector and task runs on just these workers, and does not move."""
         wanted = {f"127.0.0.1:{port}" for port in ports}
         known: dict[str, str] = {}
         since = time.monotonic()
@@ -130,7 +127,7 @@ class Workers:
             return json.load(answer)
 
     def answers(self) -> bool:
-        """Whether the first worker can be asked."""
+        """Return whether the first worker answers."""
         try:
             self._ask("GET", "/connectors")
         except OSError:

@@ -33,7 +33,7 @@ def group(company: Company) -> Company:
 
 
 def miss_after(company: Company, session_timeout_ms: int) -> None:
-    """Sets the session timeout of a group, which need not exist yet."""
+    """Set the session timeout of a group, which need not exist yet."""
     entry = ConfigEntry(
         "consumer.session.timeout.ms",
         str(session_timeout_ms),
@@ -48,15 +48,15 @@ def miss_after(company: Company, session_timeout_ms: int) -> None:
 def joins(
     company: Company, name: str, library: str = LIBRARY, *, instance: str | None = None, topic: str | None = None
 ) -> Member:
-    """A member of the consumer protocol."""
+    """Start a member of the consumer protocol."""
     return company.join(name, library, protocol="consumer", instance=instance, topic=topic)
 
 
 def kind_of(company: Company) -> str:
-    """The protocol of the company's group, as a broker lists it."""
+    """Return the protocol of the company's group, as listed by a broker."""
     admin = AdminClient({"bootstrap.servers": company.bootstrap})
     listed = admin.list_consumer_groups().result(PATIENCE_S)
-    return str(next(each.type.name for each in listed.valid if each.group_id == company.group))
+    return str(next(group.type.name for group in listed.valid if group.group_id == company.group))
 
 
 def test_members_join_late_and_leave(group: Company, modern_library: str) -> None:
@@ -70,7 +70,7 @@ def test_members_join_late_and_leave(group: Company, modern_library: str) -> Non
     group.until_shared_by(ada, eve)
     sent |= group.produce(10)
     group.until_consumed(sent, ada, bob, eve)
-    # librdkafka may read records again of a partition that it keeps, with an Apache Kafka, too: nobody looks for those.
+    # librdkafka may read records again of a partition that it keeps, with an Apache Kafka, too: these are ignored.
     group.assert_never_two_owners()
 
 
@@ -138,23 +138,21 @@ MOVES = [
     ("sarama", "rdkafka (Rust)", False),
     ("kafkajs", "kafka-clients 4.3.0", False),
     ("rdkafka (Rust)", "franz-go", False),
-]
-"""The library of the classic members, the one of the consumer members, and whether the first are cooperative."""
+]  # library of the classic members, library of the consumer members, and whether the classic ones are cooperative
 
 
 def move(classic: str, modern: str, cooperative: bool) -> object:
-    """One of the moves as a test's parameters."""
+    """Return one of the moves as a test's parameters."""
     here = {"aiokafka", "kafka-python", LIBRARY}
     marks = () if {classic, modern} <= here else pytest.mark.libraries
     name = f"{classic}-{'cooperative' if cooperative else 'eager'}-{modern}"
     return pytest.param(classic, modern, cooperative, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("library", "modern_library", "cooperative"), [move(*each) for each in MOVES])
+@pytest.mark.parametrize(("library", "modern_library", "cooperative"), [move(*item) for item in MOVES])
 def test_a_group_moves_to_the_consumer_protocol_and_back(
     group: Company, library: str, modern_library: str, cooperative: bool
 ) -> None:
-    """Member by member, while records come; none is lost, and none of its partitions ever has two owners."""
     usable(library), usable(modern_library)
     classic = [group.join(f"classic {number}", library, cooperative=cooperative) for number in range(2)]
     group.until_shared_by(*classic)
@@ -188,7 +186,6 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(
 
 
 def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) -> None:
-    """It puts user data into assignments: an assignor of the clients' own (consumer-groups §17.2)."""
     members: list[Member] = []
     for name in ("ada", "bob"):  # from the second generation on there is something to put there
         members.append(group.join(name, LIBRARY, cooperative=True))
@@ -231,12 +228,11 @@ CREWS = [
         id="several languages",
         marks=pytest.mark.libraries,
     ),
-]
-"""The libraries of a group's consumer members, and the one of its classic member."""
+]  # libraries of a group's consumer members, and library of its classic member
 
 
 def crew(company: Company, modern: tuple[str, ...], classic: str) -> list[Member]:
-    """A group of both protocols; its second member is static."""
+    """Yield a group of both protocols; its second member is static."""
     for library in (*modern, classic):
         usable(library)
     members = [
@@ -252,7 +248,6 @@ def crew(company: Company, modern: tuple[str, ...], classic: str) -> list[Member
 @pytest.mark.needs("our own broker")
 @pytest.mark.parametrize(("modern", "classic"), CREWS)
 def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str, ...], classic: str) -> None:
-    """Nobody has to join again. A group of both protocols goes on too."""
     company, admin = cluster
     members = crew(company, modern, classic)
     owned = [set(member.owns) for member in members]

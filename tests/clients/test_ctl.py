@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs("our own broker")
 
 
 class Ctl:
-    """Its exit code, and what it says."""
+    """Runs commands, and returns exit code and output."""
 
     def __init__(self, control: str) -> None:
         self.control = control
@@ -116,7 +116,7 @@ def test_answers_are_printed_as_json(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     ctl("topics", "create", "cards")
     code, told = ctl("--json", "topics", "list")
-    assert (code, "cards" in [each["name"] for each in json.loads(told)]) == (0, True)
+    assert (code, "cards" in [load["name"] for load in json.loads(told)]) == (0, True)
     assert json.loads(ctl("--json", "clock", "show")[1])["paused"] is False
     assert json.loads(ctl("--json", "gates", "list")[1]) == []
     code, refused = ctl("--json", "groups", "show", "nobody")

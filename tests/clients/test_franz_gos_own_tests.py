@@ -18,17 +18,14 @@ WITH_A_BROKER = {
     "TestShareGroupAckOnClose",
     "TestShareGroupOffsetsAdmin",
     "TestConsumeRegexShareSkipsInternal",
-}
-"""Those of them that talk to a broker; the others look at the library alone, and show that it is whole."""
-RECORDS = 20_000
-"""That go through the chain of two groups; franz-go's own number, 500,000, takes minutes."""
+}  # tests that need a broker; the others test the library alone, and show that it is complete
+RECORDS = 20_000  # records in the chain of two groups; franz-go's own number, 500,000, takes minutes
 TIMEOUT_S = 300
 RESULT = re.compile(r"^--- (PASS|FAIL|SKIP): (\w+)", re.MULTILINE)
 
 
 @pytest.mark.libraries
 def test_franz_gos_own_tests_of_share_groups_pass(bootstrap: str) -> None:
-    """They skip where a broker has no ShareFetch v2 and ShareAcknowledge v2: none may."""
     environment = os.environ | {
         "KGO_SEEDS": bootstrap,
         "KGO_TEST_RF": "1",
@@ -50,7 +47,7 @@ def test_franz_gos_own_tests_of_share_groups_pass(bootstrap: str) -> None:
 
 
 def _tests() -> str:
-    """The program that Go makes of them: the module's archive has the files of its tests, too."""
+    """Return the test program that Go builds; the module's archive contains the test files, too."""
     built = fresh_folder("franz_go", HERE / "franz_go") / "own-tests"
     try:
         if not built.exists():

@@ -1,4 +1,4 @@
-"""A client that a generator makes of `/openapi.json` drives the laboratory, beside an ordinary consumer."""
+"""A client that is generated from `/openapi.json` controls the laboratory, next to an ordinary consumer."""
 
 from __future__ import annotations
 
@@ -52,23 +52,21 @@ def generated(broker: tuple[str, str], tmp_path_factory: pytest.TempPathFactory)
 
 
 class Misspelt(Enum):
-    """A word that is none of the enumeration's."""
+    """A value that is not in the enumeration."""
 
     STABLE = "Stabel"
 
 
 def part(name: str) -> Any:
-    """A module of the package."""
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 def client_of(control: str) -> Any:
-    """A client that waits longer than the 5 s of httpx: the broker itself waits for the group."""
+    """Return a client with a longer timeout than the 5 s of httpx, because the broker itself waits for the group."""
     return part("client").Client(base_url=f"http://{control}", timeout=httpx.Timeout(120))
 
 
 def operation(subject: str, name: str) -> Any:
-    """The module of one operation."""
     return part(f"api.{subject}.{subject}_{name}")
 
 
@@ -92,9 +90,9 @@ def test_every_operation_is_there(generated: Path) -> None:
 def test_words_are_enumerations(generated: Path) -> None:
     models = part("models")
     assert models.HoldName("join-complete") in set(models.HoldName)
-    assert {each.value for each in models.GroupStateState} >= {"Stable", "Reconciling", "Unknown"}
-    assert "session_expired" in {each.value for each in models.EventRowCause}
-    assert "rebalance_started" in {each.value for each in models.EventRowKind}
+    assert {item.value for item in models.GroupStateState} >= {"Stable", "Reconciling", "Unknown"}
+    assert "session_expired" in {item.value for item in models.EventRowCause}
+    assert "rebalance_started" in {item.value for item in models.EventRowKind}
 
 
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
@@ -120,7 +118,7 @@ def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated:
         assert clock.now_ms >= 46_000
         assert operation("groups", "read").sync("billing", client=client).members == []
         history = operation("groups", "history").sync("billing", client=client)
-        assert [each.cause for each in history] == ["join new", "session expired"]
+        assert [rebalance.cause for rebalance in history] == ["join new", "session expired"]
         operation("faults", "remove").sync_detailed(rule.number, client=client)
     finally:
         ada.close()

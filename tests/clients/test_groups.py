@@ -68,7 +68,7 @@ def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_libr
     company.until_calm()
     company.until_consumed(company.produce(2), ada, bob)
     # Some leaders ask for another rebalance when they see newer metadata, on a busy machine later than one can wait
-    # for. If one came just then, nothing can be said, and the member restarts once more.
+    # for. If one came just then, nothing can be said, and the member restarts again.
     for _ in range(3):
         taken, generation = len(bob.revoked), bob.generations[-1]
         back = comes_back(company, ada, any_library)
@@ -83,7 +83,7 @@ def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_libr
 
 
 def comes_back(company: Company, ada: Member, library: str) -> Member:
-    """A static member restarts, and has what it had."""
+    """Restart a static member, which must keep its partitions."""
     owned = set(ada.owns)
     ada.stop()
     back = company.join("ada", library, instance="desk-1")

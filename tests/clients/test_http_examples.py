@@ -1,4 +1,4 @@
-"""The ten stories told from Node.js, one file after the other, at one broker with a control address."""
+"""The ten examples in Node.js, one file after the other, with one broker with a control address."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from tests.support.lacking import lacks
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 STORIES = sorted(path.name for path in (EXAMPLES / "http").glob("*.test.js"))
-NATIVE = ("04", "09")
-"""What has no part for a client without a native one."""
+NATIVE = ("04", "09")  # examples that need a native client
 STORY_S = 100
 
 pytestmark = [

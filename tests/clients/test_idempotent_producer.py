@@ -54,4 +54,4 @@ def test_every_record_arrives_once_and_in_order(bootstrap: str, library: str) ->
     SEND[library](bootstrap, topic)
     SEND[library](bootstrap, topic)  # another producer, with an id of its own
     heard = receive_with_confluent_kafka(bootstrap, topic, 2 * COUNT)
-    assert [each.value for each in heard] == [str(number).encode() for number in range(COUNT)] * 2
+    assert [response.value for response in heard] == [str(number).encode() for number in range(COUNT)] * 2

@@ -19,7 +19,7 @@ ANYBODY = "User:ANONYMOUS"
 
 @pytest.fixture(scope="module")
 def broker(kafkas_tools: None) -> Iterator[str]:
-    """What no ACL is about is open to everybody: so ANONYMOUS may make ACLs."""
+    """A broker on which resources without ACLs are open, so that ANONYMOUS may create ACLs."""
     with serving(options=("--set", OPEN[0], "--set", OPEN[1])) as bootstrap:
         yield bootstrap
 
@@ -29,7 +29,7 @@ def acls(broker: str, *arguments: str) -> str:
 
 
 def refused(name: str, *arguments: str, told: str = "") -> str:
-    """What a tool prints that does not succeed."""
+    """Return the output of a tool that must fail."""
     done = subprocess.run(
         command(name, *arguments), input=told, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
@@ -57,7 +57,7 @@ def test_the_console_tools_hear_what_they_may_not(broker: str) -> None:
     assert "closed" not in said("kafka-topics", "--bootstrap-server", broker, "--list").split()
     topic = ["--bootstrap-server", broker, "--topic", "closed"]
     assert "does not exist as expected" in refused("kafka-topics", *topic, "--alter", "--partitions", "3")
-    refused("kafka-console-producer", *topic, told="two\n")  # what it hears goes to its log
+    refused("kafka-console-producer", *topic, told="two\n")  # the response goes to its log
     acls(broker, "--add", "--allow-principal", ANYBODY, "--consumer", "--topic", "closed", "--group", "readers")
     read = ["--group", "readers", "--from-beginning", "--max-messages", "1", "--timeout-ms", "30000"]
     assert said("kafka-console-consumer", *topic, *read).split() == ["one"]

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefi
 
 @pytest.fixture
 def shared(company: Company) -> Company:
-    """A group with one member, ada, who has read and committed 3 records of every partition."""
+    """Return a group with one member, ada, that has read and committed 3 records of every partition."""
     ada = company.join("ada", "confluent-kafka")
     company.until_consumed(company.produce(3), ada)
     return company
@@ -79,7 +79,7 @@ def test_groups_are_listed_described_reset_and_deleted(bootstrap: str, shared: C
     assert shared.group in groups("--list").split()
     shared.until(lambda: len(ada.owns) == 6, "ada owns everything")
     rows = table(groups("--describe", "--group", shared.group))
-    assert {(row["PARTITION"], row["LOG-END-OFFSET"]) for row in rows} == {(str(each), "3") for each in range(6)}
+    assert {(row["PARTITION"], row["LOG-END-OFFSET"]) for row in rows} == {(str(number), "3") for number in range(6)}
     assert {row["CLIENT-ID"] for row in rows} == {"ada"}
     (member,) = table(groups("--describe", "--group", shared.group, "--members", "--verbose"))
     assert member["#PARTITIONS"] == "6"
@@ -126,7 +126,7 @@ def test_groups_of_the_consumer_protocol_are_listed_described_reset_and_deleted(
         assert (row["CURRENT-EPOCH"], row["UPGRADED"]) == (state["GROUP-EPOCH"], upgraded)
     rows = table(groups("--describe", *group, "--offsets"))
     owners = {int(row["PARTITION"]): row["CLIENT-ID"] for row in rows}
-    assert owners == {each: member.name for member in (ada, bob) for each in member.owns}
+    assert owners == {partition: member.name for member in (ada, bob) for partition in member.owns}
     assert {row["LOG-END-OFFSET"] for row in rows} == {"3"}
 
     assert "GroupSubscribedToTopicException" in groups("--delete-offsets", *group, "--topic", company.topic)
@@ -143,7 +143,7 @@ def test_groups_of_the_consumer_protocol_are_listed_described_reset_and_deleted(
 
 
 def _numbers(partitions: set[int]) -> str:
-    return ",".join(str(each) for each in sorted(partitions))
+    return ",".join(str(partition) for partition in sorted(partitions))
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -1,4 +1,4 @@
-"""Kafka's DumpLogSegments reads what a broker of ours keeps, records, coordinators' state and indexes alike."""
+"""Kafka's DumpLogSegments reads a broker's files: records, state of coordinators and indexes."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def files(play: Play, topic: str, ending: str) -> list[Path]:
 
 
 def dumped(paths: list[Path], *more: str, compacted: bool = False) -> str:
-    """What the tool says. It complains to stderr, and must not; of gaps it may in compacted logs."""
+    """Return the output of the tool, without complaints on stderr; gaps are allowed in compacted logs."""
     done = subprocess.run(
         command("kafka-dump-log", "--files", ",".join(map(str, paths)), *more),
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    # A segment that begins where its name says so is no gap, though the first ones have been deleted.
+    # A segment that begins at the offset in its name is not a gap, although the first ones have been deleted.
     complaints = re.sub(r"Non-consecutive offsets in \S*/0*(\d+)\.log\n  -1 is followed by \1\n", "", done.stderr)
     if compacted:
         complaints = re.sub(r"Non-consecutive offsets in .*\n(  .* is followed by .*\n)*", "", complaints)
@@ -72,7 +72,7 @@ def dumped(paths: list[Path], *more: str, compacted: bool = False) -> str:
 
 
 def records(text: str) -> dict[str, str]:
-    """The last payload of each key."""
+    """Return the last payload of each key."""
     return dict(re.findall(r"key: (\{.*?\}\}) payload: (.*)", text))
 
 

@@ -1,4 +1,4 @@
-"""The page about moving a group runs as it stands there."""
+"""The commands of the page about migrations work unchanged."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""All libraries in one group: they agree on range, and on who owns what."""
+"""All libraries in one group use range, and agree on the owners."""
 
 from __future__ import annotations
 

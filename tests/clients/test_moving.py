@@ -1,4 +1,4 @@
-"""Real clients go on while coordinators and leaders move, and while a broker stops and comes back."""
+"""Real clients continue while coordinators and leaders move, and while a broker restarts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_coordinator_and_leaders_move(cluster: tuple[Company, Admin]) -> None:
             admin("move-leader", company.topic, partition, node)
         expected |= company.produce(5)
         company.until_consumed(expected, *members)
-    # Nobody had to rejoin: the new coordinator knows the generation, and everybody's share.
+    # No member had to rejoin: the new coordinator knows the generation and all assignments.
     assert [member.generations[-1] for member in members] == generations
     assert [member.owns for member in members] == owned
     for member in members:

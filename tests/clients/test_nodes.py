@@ -31,7 +31,6 @@ def test_any_node_leads_to_the_others(make_company: Callable[..., Company], boot
 
 
 def test_groups_are_coordinated_by_different_nodes(make_company: Callable[..., Company], bootstrap: str) -> None:
-    """Neighbours among the partitions of `__consumer_offsets` have different leaders."""
     companies = [make_company(partitions=1) for _ in range(3)]
     for number, company in enumerate(companies):
         names = (f"{company.group}-{n}" for n in itertools.count())
@@ -41,10 +40,10 @@ def test_groups_are_coordinated_by_different_nodes(make_company: Callable[..., C
         ada = company.join("ada", "confluent-kafka")
         company.until_consumed(company.produce(3), ada)
         ada.stop()
-    described = admin.describe_consumer_groups([each.group for each in companies])
-    coordinators = {described[each.group].result(PATIENCE_S).coordinator.id for each in companies}
+    described = admin.describe_consumer_groups([company.group for company in companies])
+    coordinators = {described[company.group].result(PATIENCE_S).coordinator.id for company in companies}
     assert coordinators == {1, 2, 3}
     for company in companies:
         asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(company.group)])
         committed = asked[company.group].result(PATIENCE_S).topic_partitions
-        assert [(each.topic, each.partition, each.offset) for each in committed] == [(company.topic, 0, 3)]
+        assert [(item.topic, item.partition, item.offset) for item in committed] == [(company.topic, 0, 3)]

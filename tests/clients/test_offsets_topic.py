@@ -1,4 +1,4 @@
-"""`__consumer_offsets` is a topic like any other: an ordinary consumer reads what groups have written."""
+"""`__consumer_offsets` is an ordinary topic: a consumer reads the records of groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_commits_and_generations_can_be_read_from_it(company: Company, library: 
     company.until_consumed(company.produce(7), ada)
     ada.stop()
 
-    reader = Consumer({"bootstrap.servers": company.bootstrap, "group.id": "nobody", "enable.auto.commit": False})
+    reader = Consumer({"bootstrap.servers": company.bootstrap, "group.id": "unused", "enable.auto.commit": False})
     partitions = len(reader.list_topics(OFFSETS_TOPIC, PATIENCE_S).topics[OFFSETS_TOPIC].partitions)
     place = TopicPartition(OFFSETS_TOPIC, partition_for(company.group, partitions), 0)
     _, end = reader.get_watermark_offsets(place, PATIENCE_S)
@@ -39,7 +39,7 @@ def test_commits_and_generations_can_be_read_from_it(company: Company, library: 
                 commits[partition] = read_offset_value(value).offset
             case GroupKey(company.group):
                 assert isinstance(value, bytes)
-                members.append([each.client_id for each in read_group_value(value).members])
+                members.append([member.client_id for member in read_group_value(value).members])
             case _:
                 pass  # of another test's group
     reader.close()

@@ -11,12 +11,13 @@ from tests.clients.company import Company
 from tests.clients.serving import serving
 
 OLDER = [release for release in RELEASES if release != CURRENT]
-"""Those between the first and the last are for `make deep`: tests/broker has what each release offers and does, and
-conversations have each version of each API."""
+"""Releases between the first and the last are for `make deep`: tests/broker covers the behaviour of each release, and
+conversations each version of each API.
+"""
 
 
 @pytest.fixture(
-    params=[each if each in (OLDER[0], OLDER[-1]) else pytest.param(each, marks=pytest.mark.deep) for each in OLDER]
+    params=[item if item in (OLDER[0], OLDER[-1]) else pytest.param(item, marks=pytest.mark.deep) for item in OLDER]
 )
 def company(request: pytest.FixtureRequest) -> Iterator[Company]:
     with serving(options=("--as-kafka", request.param)) as bootstrap:

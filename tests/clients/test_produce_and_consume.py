@@ -29,18 +29,18 @@ RECORDS = [
 
 def send_with_confluent_kafka(bootstrap: str, topic: str, compression: str | None) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": compression or "none"})
-    for each in RECORDS:
+    for record in RECORDS:
         producer.produce(
-            topic, each.value, each.key, partition=0, headers=list(each.headers), timestamp=each.timestamp_ms
+            topic, record.value, record.key, partition=0, headers=list(record.headers), timestamp=record.timestamp_ms
         )
     assert producer.flush(PATIENCE_S) == 0
 
 
 def send_with_kafka_python(bootstrap: str, topic: str, compression: str | None) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=compression)
-    for each in RECORDS:
+    for record in RECORDS:
         producer.send(
-            topic, each.value, each.key, headers=list(each.headers), partition=0, timestamp_ms=each.timestamp_ms
+            topic, record.value, record.key, headers=list(record.headers), partition=0, timestamp_ms=record.timestamp_ms
         ).get(PATIENCE_S)
     producer.close()
 
@@ -48,9 +48,14 @@ def send_with_kafka_python(bootstrap: str, topic: str, compression: str | None) 
 def send_with_aiokafka(bootstrap: str, topic: str, compression: str | None) -> None:
     async def send() -> None:
         async with AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type=compression) as producer:
-            for each in RECORDS:
+            for record in RECORDS:
                 await producer.send_and_wait(
-                    topic, each.value, each.key, partition=0, timestamp_ms=each.timestamp_ms, headers=list(each.headers)
+                    topic,
+                    record.value,
+                    record.key,
+                    partition=0,
+                    timestamp_ms=record.timestamp_ms,
+                    headers=list(record.headers),
                 )
 
     asyncio.run(send())
@@ -66,7 +71,7 @@ def receive_with_kafka_python(bootstrap: str, topic: str, count: int) -> list[Se
     while len(heard) < count and time.monotonic() < deadline:
         heard += consumer.poll(1_000).get(partition, [])
     consumer.close()
-    return [Sent(each.key, each.value, tuple(each.headers), each.timestamp) for each in heard]
+    return [Sent(response.key, response.value, tuple(response.headers), response.timestamp) for response in heard]
 
 
 def receive_with_aiokafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
@@ -76,7 +81,7 @@ def receive_with_aiokafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
                 return [await consumer.getone() for _ in range(count)]
 
     heard = asyncio.run(receive())
-    return [Sent(each.key, each.value, tuple(each.headers), each.timestamp) for each in heard]
+    return [Sent(response.key, response.value, tuple(response.headers), response.timestamp) for response in heard]
 
 
 SEND: dict[str, Callable[[str, str, str | None], None]] = {
@@ -94,7 +99,7 @@ assert SEND.keys() == RECEIVE.keys() == LIBRARIES.keys()
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
 def test_what_one_library_sends_all_receive(bootstrap: str, library: str, compression: str | None) -> None:
-    topic = f"topic-{uuid4().hex[:8]}"  # not created: the first who asks for it creates it
+    topic = f"topic-{uuid4().hex[:8]}"  # not created: the first request for it creates it
     SEND[library](bootstrap, topic, compression)
     for receive in RECEIVE.values():
         assert receive(bootstrap, topic, len(RECORDS)) == RECORDS

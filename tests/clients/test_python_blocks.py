@@ -1,4 +1,4 @@
-"""Every block of Python in README and docs runs as it stands there."""
+"""Every Python block in README and docs runs unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_block_is_a_test_or_a_script() -> None:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What became of each block, by the name of its file: one run of pytest for all, as it starts slowly."""
+    """Result of each block by the name of its file, from one pytest run, because its start is slow."""
     folder = tmp_path_factory.mktemp("blocks")
     for number, block in enumerate(TESTS):
         (folder / f"test_block_{number}.py").write_text(block.text)
@@ -54,7 +54,7 @@ def test_a_test_passes(number: int, outcomes: dict[str, str]) -> None:
 
 
 def produce(kafka: SyncCluster, ends: threading.Event) -> None:
-    """Again and again: a new consumer reads from the end, wherever that is when it asks."""
+    """Produce records repeatedly, because a new consumer starts at the end at an unknown time."""
     while not ends.wait(0.1):
         kafka.topics.append("orders", "a")
 

@@ -25,11 +25,11 @@ pytestmark = [
 
 
 def copied(name: str) -> Path:
-    """A client's folder, copied beside the generator that its build asks: nothing is built among the sources."""
+    """Copy a client's folder next to the generator that its build uses, so that the sources stay unchanged."""
     folder = fresh_folder(f"ready-{name}", CLIENTS / name)
     ignored = shutil.ignore_patterns("node_modules", "target", "sample-*", "__pycache__", "control.js", "control.d.ts")
-    for each in (name, "generator"):
-        shutil.copytree(CLIENTS / each, folder / each, dirs_exist_ok=True, ignore=ignored)
+    for word in (name, "generator"):
+        shutil.copytree(CLIENTS / word, folder / word, dirs_exist_ok=True, ignore=ignored)
     return folder / name
 
 
@@ -40,7 +40,7 @@ def our_command(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fetched(command: list[str], folder: Path) -> None:
-    """Fetches what a client needs, once; skips the test, with the reason, where that cannot be."""
+    """Fetch a client's dependencies once, or skip the test with the reason."""
     if not (folder / "fetched").exists():
         try:
             run(command, folder)
@@ -50,7 +50,7 @@ def fetched(command: list[str], folder: Path) -> None:
 
 
 def played(command: list[str], folder: Path) -> str:
-    """What the tests say; they must pass."""
+    """Return the output of the tests, which must pass."""
     command[0] = tool(command[0])
     told = subprocess.run(
         command,

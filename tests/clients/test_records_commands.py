@@ -24,8 +24,7 @@ pytestmark = pytest.mark.timeout(600)
 
 REAL_KAFKA = SHARED / "conformance" / "kafka"
 
-PATIENCE_S = 100
-"""For members that find each other, on a machine that has much else to do."""
+PATIENCE_S = 100  # timeout for members that join on a busy machine
 
 KOHORT = [str(Path(sys.executable).parent / "kohort")]
 
@@ -37,7 +36,7 @@ def run(*words: str, told: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def said(*words: str, told: str = "") -> str:
-    """What a command that succeeds prints."""
+    """Return the output of a command, which must succeed."""
     done = run(*words, told=told)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -45,11 +44,11 @@ def said(*words: str, told: str = "") -> str:
 
 @pytest.fixture(
     scope="module",
-    # The second one where the material beside the checkout can start it.
+    # The second one if the files next to the checkout can start it.
     params=["kohort", *([pytest.param("a real Kafka", marks=pytest.mark.libraries)] if REAL_KAFKA.exists() else [])],
 )
 def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Its bootstrap addresses; of what KOHORT_CLIENTS_BOOTSTRAP names, if it does."""
+    """Bootstrap addresses of a cluster, or of KOHORT_CLIENTS_BOOTSTRAP."""
     if request.param == "kohort":
         yield request.getfixturevalue("bootstrap")
         return
@@ -77,11 +76,11 @@ def test_keys_headers_and_partitions_there_and_back(cluster: str, topic: str) ->
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"4 records written to {topic}\n")
     said("produce", *at, "-p", "1", "-Z", "-D", "|", "-k", "fixed", told="x y||")
     found = said("consume", *at, "-e", "-q", "-f", "%k=%s;%h;%p\n", "-Z").splitlines()
-    assert sorted(each.rpartition(";")[0] for each in found) == [
+    assert sorted(match.rpartition(";")[0] for match in found) == [
         "NULL=none;of=all", "a=1;of=all", "a=3;of=all", "b=2;of=all", "fixed=NULL;", "fixed=x y;"
     ]  # fmt: skip
-    assert len({each[-1] for each in found if each.startswith("a=")}) == 1, "one key, one partition"
-    assert {each[-1] for each in found if each.startswith("fixed=")} == {"1"}
+    assert len({match[-1] for match in found if match.startswith("a=")}) == 1, "one key, one partition"
+    assert {match[-1] for match in found if match.startswith("fixed=")} == {"1"}
     only = said("consume", *at, "-e", "-q", "-p", "1", "-K", "\\t").splitlines()
     assert {"fixed\tx y", "fixed\t"} <= set(only)
 
@@ -169,12 +168,12 @@ def start() -> Iterator[Callable[..., Process]]:
         return started[-1]
 
     yield start
-    for each in started:
-        each.crash()
+    for process in started:
+        process.crash()
 
 
 def owned(member: Process, topic: str) -> set[int]:
-    """What it says that it has."""
+    """Return the partitions that a member reports."""
     found: set[int] = set()
     for line in list(member.lines):
         for what, change in (
@@ -182,7 +181,7 @@ def owned(member: Process, topic: str) -> set[int]:
             ("this member releases ", found.difference_update),
         ):
             if what in line and topic in line:
-                change(int(each.rpartition("[")[2].rstrip("]")) for each in line.partition(what)[2].split(", "))
+                change(int(part.rpartition("[")[2].rstrip("]")) for part in line.partition(what)[2].split(", "))
     return found
 
 
@@ -243,7 +242,7 @@ def test_an_interrupt_leaves_nothing_unwritten(cluster: str, topic: str) -> None
 
 
 def properties(kafka: SyncCluster, folder: Path) -> str:
-    """A file for alice."""
+    """Write client properties for alice."""
     file = folder / "alice.properties"
     settings = kafka.client_config("alice", library="java")
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items() if name != "bootstrap.servers"))

@@ -1,4 +1,4 @@
-"""Real clients go on when their broker is killed and comes back on its data directory: nobody leaves, nobody joins."""
+"""Real clients continue after their broker is killed and restarted on its data directory: no member leaves or joins."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ WAYS = [
     ("SASL_SSL", "OAUTHBEARER"),
     ("SASL_PLAINTEXT", "SCRAM-SHA-512"),
     ("SSL", "PLAIN"),
-]
-"""How clients come in; over SSL by a certificate, whatever the mechanism."""
+]  # how clients connect; over SSL by a certificate, whatever the mechanism
 
 ways = pytest.mark.parametrize(("security", "mechanism"), WAYS)
 
@@ -87,8 +86,8 @@ async def test_a_wrong_password_is_told_to_aiokafka() -> None:
 
 
 def until_told(admin: AdminClient, told: list[str], words: str) -> None:
-    """Asks until librdkafka's own thread has tried to log in, and its error has reached us."""
-    while not any(words in each for each in told):
+    """Poll until librdkafka's thread has tried to log in, and has reported its error."""
+    while not any(words in event for event in told):
         with suppress(ConfluentError):
             admin.list_topics(timeout=3)
         admin.poll(0.1)
@@ -114,7 +113,6 @@ def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> Non
 
 
 def test_a_token_runs_out_by_the_laboratorys_clock() -> None:
-    """By the client's own clock it counts for an hour: what it meets is a broker whose clock is ahead."""
     told: list[str] = []
     with Cluster(security="SASL_PLAINTEXT") as kafka:
         config: dict[str, Any] = kafka.client_config("alice", mechanism="OAUTHBEARER")
@@ -140,18 +138,17 @@ def test_three_nodes_with_tls_and_logins() -> None:
             consumer.subscribe(["t"])
             first = {_first(consumer) for _ in range(6)}
             kafka.group("g").move_coordinator(
-                next(each for each in kafka.nodes if each != kafka.group("g").coordinator)
+                next(node for node in kafka.nodes if node != kafka.group("g").coordinator)
             )
             producer.produce("t", b"after", partition=0)
             assert producer.flush(60) == 0
-            assert (first, _first(consumer)) == ({b"%d" % each for each in range(6)}, b"after")
+            assert (first, _first(consumer)) == ({b"%d" % number for number in range(6)}, b"after")
             consumer.commit(asynchronous=False)
         finally:
             consumer.close()
 
 
 async def test_the_laboratory_delays_and_refuses_logins() -> None:
-    """A login that was held counts with all it brings: the next request is alice's."""
     acls = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     async with Cluster(security="SASL_PLAINTEXT", settings=acls) as kafka:
         kafka.topics.create("t")

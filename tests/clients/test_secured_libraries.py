@@ -1,6 +1,6 @@
-"""Client libraries in other languages at a secured cluster: by password and by certificate, with rights and without.
+"""Client libraries in other languages with a secured cluster: passwords and certificates, with and without permissions.
 
-Beside them: test_secured.py, the ones in Python, and test_secured_tools.py, Kafka's own tools.
+test_secured.py has the Python libraries, and test_secured_tools.py Kafka's own tools.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ pytestmark = [pytest.mark.libraries, pytest.mark.timeout(1_500)]
 
 ACLS = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 
+# how a client connects; over SSL by a certificate
 WAYS = [("SASL_SSL", "SCRAM-SHA-256"), ("SASL_SSL", "SCRAM-SHA-512"), ("SASL_SSL", "PLAIN"), ("SSL", "")]
-"""How a client comes in; over SSL by a certificate."""
 
 by_library = pytest.mark.parametrize("library", TRIPS)
 by_way = pytest.mark.parametrize(("security", "mechanism"), WAYS)
 
 
 def travel(library: str, trip: Trip, folder: Path) -> Done:
-    """Skips where the library cannot be had."""
+    """Run a library's program, or skip the test if the library is missing."""
     try:
         return TRIPS[library](trip, folder)
     except Missing as reason:
@@ -34,7 +34,7 @@ def travel(library: str, trip: Trip, folder: Path) -> Done:
 
 
 def trip_of_alice(kafka: SyncCluster, mechanism: str, password: str = "alice-secret") -> Trip:
-    """A way to the topic `orders` and the group `billing`."""
+    """Return the access to the topic `orders` and the group `billing`."""
     config = kafka.client_config("alice", library="librdkafka", mechanism=mechanism or "PLAIN")
     authority, certificate = str(config["ssl.ca.location"]), str(config.get("ssl.certificate.location", ""))
     return Trip(kafka.bootstrap, "orders", "billing", authority, certificate, mechanism, "alice", password)

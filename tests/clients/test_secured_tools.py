@@ -15,7 +15,7 @@ ACLS = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardA
 
 
 def properties(kafka: SyncCluster, folder: Path, user: str, mechanism: str = "SCRAM-SHA-512", name: str = "") -> str:
-    """A file for `--command-config`; `name`: somebody else's in place of the user's."""
+    """Write a file for `--command-config`. `name`: another user's name in place of the user's."""
     config = kafka.client_config(user, library="java", mechanism=mechanism)
     file = folder / f"{name or user}.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in config.items()).replace(user, name or user))

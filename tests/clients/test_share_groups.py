@@ -14,12 +14,11 @@ from tests.clients.serving import serving
 from tests.clients.sharing import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Place, Sharing, accept, command_of, hold
 from tests.restarting import SERVE, kill, restart, start
 
-LOCK_MS = 2_000
-"""Less than Kafka's defaults allow: see conftest.py."""
+LOCK_MS = 2_000  # less than Kafka's defaults allow: see conftest.py
 
 
 @pytest.fixture(
-    params=[pytest.param(each, marks=() if each == CONFLUENT else pytest.mark.libraries) for each in LIBRARIES]
+    params=[pytest.param(library, marks=() if library == CONFLUENT else pytest.mark.libraries) for library in LIBRARIES]
 )
 def library(request: pytest.FixtureRequest) -> str:
     """Each client that knows share groups."""
@@ -46,7 +45,6 @@ def test_three_members_share_one_partition_and_nothing_comes_twice(queue: Sharin
 
 
 def test_what_a_crashed_member_held_comes_to_others_with_count_2(queue: Sharing, library: str) -> None:
-    """The connection is lost, and so are its locks: nobody waits for them to expire."""
     sent = queue.produce(10)
     eve = queue.join("eve", library, hold)
     queue.until(lambda: queue.got >= sent, "eve has them")
@@ -77,7 +75,7 @@ def test_a_poison_record_is_delivered_to_its_limit_and_the_others_go_on(bootstra
         ada = queue.join("ada", library, lambda place, _: "release" if place == poison else "accept")
         queue.until(lambda: queue.counts(poison) == [1, 2, 3] and queue.got >= sent, "the limit is reached")
         more = queue.produce(3)
-        queue.until(lambda: queue.got >= more, "the others go on")
+        queue.until(lambda: queue.got >= more, "the others continue")
         ada.stop()
         assert queue.counts(poison) == [1, 2, 3]
         assert all(queue.counts(place) == [1] for place in (sent | more) - {poison})
@@ -99,7 +97,6 @@ def test_released_comes_again_rejected_does_not(queue: Sharing, library: str) ->
 @pytest.mark.parametrize("library", [JAVA, FRANZ_GO])
 @pytest.mark.libraries
 def test_who_renews_a_lock_keeps_the_record(bootstrap: str, library: str) -> None:
-    """librdkafka's share consumer cannot renew yet."""
     queue = Sharing(bootstrap, share_record_lock_duration_ms=str(3 * LOCK_MS))
     try:
         slow = queue.join("slow", usable(library, command_of), hold)
@@ -130,7 +127,9 @@ def test_a_broker_that_is_killed_forgets_nothing_that_was_accepted(tmp_path: Pat
         restart(tmp_path)
         ada.crash()
         bob = queue.join("bob", library, accept)
-        queue.until(lambda: {place for place, _ in bob.got} >= held, "what was not accepted comes again")
+        queue.until(
+            lambda: {place for place, _ in bob.got} >= held, "records that were not accepted are delivered again"
+        )
         bob.stop()
         assert {place: queue.counts(place) for place in sent - held} == {key: [1] for key in sent - held}
     finally:

@@ -25,7 +25,7 @@ def test_a_share_group_from_its_first_record_to_its_end(bootstrap: str) -> None:
     consuming = [*of_group, "--topic", name, "--timeout-ms", "30000"]
     heard = said("kafka-console-share-consumer", *consuming, "--max-messages", "20")
     assert heard.splitlines() == words
-    (row,) = (each for each in table(said("kafka-groups", *asked, "--list", "--share")) if each["GROUP"] == group)
+    (row,) = (item for item in table(said("kafka-groups", *asked, "--list", "--share")) if item["GROUP"] == group)
     assert (row["TYPE"], row["PROTOCOL"]) == ("Share", "share")
     (row,) = table(said("kafka-share-groups", *of_group, "--describe", "--state"))
     assert (row["STATE"], row["#MEMBERS"]) == ("Empty", "0")
@@ -35,7 +35,7 @@ def test_a_share_group_from_its_first_record_to_its_end(bootstrap: str) -> None:
     (row,) = table(said("kafka-share-groups", *of_group, "--describe", "--offsets"))
     assert (row["START-OFFSET"], row["LAG"]) == ("0", "20")
     again = said("kafka-console-share-consumer", *consuming, "--max-messages", "20")
-    assert again.splitlines() == words, "the group begins where it was told to"
+    assert again.splitlines() == words, "the group begins at the reset offset"
     assert "Successful" in said("kafka-share-groups", *of_group, "--delete-offsets", "--topic", name)
     assert "was successful" in said("kafka-share-groups", *of_group, "--delete")
     assert group not in said("kafka-share-groups", *asked, "--list").split()
@@ -66,7 +66,7 @@ def test_every_record_is_done_with_once_whatever_is_killed(tmp_path: Path) -> No
             restart(tmp_path)
         members.until(partial(has_said, "late 0"), "all of it, and nothing late")
         assert {"done 60000", "twice 0"} <= {*members.lines}
-        assert lags(bootstrap, group) == ["0"] * 3, "what nobody heard of was written, or delivered again"
+        assert lags(bootstrap, group) == ["0"] * 3, "lost acknowledgements were written, or the records delivered again"
     finally:
         members.crash()
         kill(tmp_path)
@@ -77,7 +77,7 @@ def has_said(word: str, lines: list[str]) -> bool:
 
 
 def shared(bootstrap: str) -> tuple[str, str]:
-    """A topic of three partitions, and a share group that has it from its start."""
+    """Return a topic of three partitions, and a share group that reads it from its start."""
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     asked = ["--bootstrap-server", bootstrap]
     limits = "share.auto.offset.reset=earliest,share.delivery.count.limit=10"
@@ -87,7 +87,7 @@ def shared(bootstrap: str) -> tuple[str, str]:
 
 
 def lags(bootstrap: str, group: str) -> list[str]:
-    """How many records of each partition the group is not done with."""
+    """Return the number of records of each partition that the group has not completed."""
     rows = table(
         said("kafka-share-groups", "--bootstrap-server", bootstrap, "--group", group, "--describe", "--offsets")
     )

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.libraries, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def application(request: pytest.FixtureRequest, bootstrap: str, tmp_path: Path) -> Iterator[Application]:
-    """Of the processing guarantee that the test asks for."""
+    """An application with the processing guarantee that the test requests."""
     try:
         class_path()
     except Missing as reason:

@@ -20,8 +20,8 @@ from tests.restarting import SERVE, kill, restart, start
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 
+# so that killed instances are removed soon
 SHORT_SESSION = "streams.session.timeout.ms=3000,streams.heartbeat.interval.ms=300"
-"""So that whoever is killed is missed soon."""
 
 Made = Callable[..., Application]
 
@@ -64,14 +64,13 @@ def test_every_record_is_counted_once_while_processes_come_leave_and_crash(boots
 
 
 def test_who_kept_a_copy_takes_over(bootstrap: str, application: Made) -> None:
-    """It reads from the changelog only what its copy lacks."""
     stream = application(bootstrap, "streams.num.standby.replicas=1")
     digits = stream.count_last_digits()
     first, second = stream.start("first"), stream.start("second")
     for instance in (first, second):
         instance.until(lambda lines: len(told_of("copying", lines)) >= PARTITIONS, "copies are kept", 90)
     kept = told_of("copying", second.lines)
-    assert kept.isdisjoint(told_of("copying", first.lines)), "nobody has a copy of what the other one has a copy of"
+    assert kept.isdisjoint(told_of("copying", first.lines)), "no store has copies in both processes"
     expected = stream.produce(0, 4_000)
     check(stream, digits, expected)
     first.crash()
@@ -94,7 +93,6 @@ def test_a_stream_without_a_store_is_copied(bootstrap: str, application: Made) -
 
 
 def test_another_topology_is_refused_until_the_group_is_deleted(bootstrap: str, application: Made) -> None:
-    """Kafka 4.3 has no other way yet."""
     stream = application(bootstrap, guarantee="at_least_once")
     stream.count_last_digits()
     stream.start("old")
@@ -106,7 +104,7 @@ def test_another_topology_is_refused_until_the_group_is_deleted(bootstrap: str, 
         instance.crash()
     of_group = ["--bootstrap-server", bootstrap, "--group", stream.group_id]
     described = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state")
-    eventually(lambda: "Empty" in described(), "everybody is missed", 60)
+    eventually(lambda: "Empty" in described(), "all members are removed", 60)
     assert "was successful" in said("kafka-streams-groups", *of_group, "--delete")
     stream.start("newer")
     expected = stream.produce(40, 40)
@@ -155,7 +153,7 @@ def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path, application: Made
 
 
 def check(stream: Application, digits: str, expected: Counter[str]) -> None:
-    """Nothing is lost and nothing comes twice, in the copy, and in both counts."""
+    """Check that no record is lost or duplicated, in the copy, and in both counts."""
     heard, rows = stream.all_copied(expected)
     assert heard == expected, "nothing is lost, and nothing comes twice"
     for key in KEYS:
@@ -171,7 +169,7 @@ def names(sentence: str, lines: list[str]) -> bool:
 
 
 def told_of(word: str, lines: list[str]) -> set[str]:
-    """The partitions of stores that a process is copying or has restored."""
+    """Return the partitions of stores that a process is copying or has restored."""
     return {line.split()[1] for line in lines if line.startswith(f"{word} ")}
 
 
@@ -200,7 +198,7 @@ def test_a_streams_group_from_its_first_task_to_its_end(bootstrap: str, applicat
     assert sum(row["TOPIC"].endswith("-repartition") for row in rows) == PARTITIONS, "it is counted as a source, too"
     instance.stop()
     said_of_state = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state")
-    eventually(lambda: "Empty" in said_of_state(), "everybody has left", 60)
+    eventually(lambda: "Empty" in said_of_state(), "all members have left", 60)
     reset = ["--reset-offsets", "--all-input-topics", "--to-earliest", "--execute"]
     rows = table(said("kafka-streams-groups", *of_group, *reset))
     assert {(row["TOPIC"], row["NEW-OFFSET"]) for row in rows} == {(stream.source, "0")}

@@ -1,4 +1,4 @@
-"""Transactions: what is aborted is not read, what is copied is copied once, a newer producer fences an older one."""
+"""Transactions: aborted records are not read, copies are exact, and a newer producer fences an older one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PER_TRANSACTION = 10
 
 
 def new_topic(bootstrap: str) -> str:
-    """A topic that exists, since a transaction cannot begin with one that does not."""
+    """Create a topic, because a transaction cannot begin with a missing one."""
     topic = f"topic-{uuid4().hex[:8]}"
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.list_topics(topic, PATIENCE_S)
@@ -25,7 +25,7 @@ def new_topic(bootstrap: str) -> str:
 
 
 def read_committed(bootstrap: str, topic: str, count: int) -> list[bytes]:
-    """The first `count` committed records of a partition, and that there are no more."""
+    """Return the first `count` committed records of a partition, which must be all."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     heard: list[bytes] = []

@@ -1,5 +1,5 @@
-// A record there and back with kafkajs at a secured cluster, as tests/clients/test_secured_libraries.py asks for it:
-// who comes in, and how, as JSON; prints what it has read.
+// Sends and reads a record with kafkajs in a secured cluster, for tests/clients/test_secured_libraries.py. The argument
+// contains the login as JSON; prints the record.
 const { readFileSync } = require('node:fs')
 const { Kafka, logLevel } = require('kafkajs')
 
@@ -12,7 +12,7 @@ async function main() {
     ? { mechanism: trip.mechanism.toLowerCase(), username: trip.user, password: trip.password }
     : undefined
   const brokers = trip.bootstrap.split(',')
-  // Refusals are final, so the first one is told.
+  // Rejections are final, so the first one is reported.
   const kafka = new Kafka({ clientId: 'kafkajs', brokers, ssl, sasl, retry: { retries: 0 }, logLevel: logLevel.NOTHING })
   const producer = kafka.producer()
   await producer.connect()

@@ -1,4 +1,4 @@
-"""`kohort proxy` as a process: what it says, and how it ends."""
+"""`kohort proxy` as a process: its output and exit codes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def said(*words: str) -> tuple[int, str]:
 
 @contextmanager
 def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A proxy that is ready, and its port."""
+    """Yield a ready proxy and its port."""
     with subprocess.Popen([KOHORT, "proxy", *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         ready = process.stdout.readline()

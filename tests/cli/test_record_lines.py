@@ -1,4 +1,4 @@
-"""What `kohort produce` makes of its input."""
+"""Parsing of the input of `kohort produce`."""
 
 from __future__ import annotations
 

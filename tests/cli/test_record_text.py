@@ -1,4 +1,4 @@
-"""What `kohort consume` prints of a record, and where it begins and ends."""
+"""Output of `kohort consume` for a record, and the offsets at which it begins and ends."""
 
 from __future__ import annotations
 

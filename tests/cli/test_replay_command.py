@@ -1,4 +1,4 @@
-"""`kohort proxy --record` and `kohort replay` as processes: what they leave, what they say, and how they end."""
+"""`kohort proxy --record` and `kohort replay` as processes: their files, output and exit codes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_malformed_talk_message(talk: Path) -> None:
 
 @pytest.fixture
 def _in_the_background() -> Iterator[None]:
-    """As a shell without job control starts what a & follows."""
+    """Return options for a process like one that a shell without job control starts with &."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)

@@ -61,8 +61,8 @@ def test_environment_is_left_to_click() -> None:
 
 
 WORDS = st.sampled_from(
-    [each.name for each in OPTIONS]
-    + [value for each in OPTIONS for value in each.choices]
+    [option.name for option in OPTIONS]
+    + [value for option in OPTIONS for value in option.choices]
     + ["--listen=a", "", "-", "--", "-1", "2", "007", "٣", "a b", ":9092", "x=y"]
 )
 
@@ -75,5 +75,5 @@ def test_quick_parser_equals_click(words: list[str]) -> None:
 
 
 def test_click_asks_for_all_fields() -> None:
-    assert {each.name for each in serve.params} == set(ServeOptions._fields)
-    assert all(isinstance(each, click.Option) for each in serve.params)
+    assert {param.name for param in serve.params} == set(ServeOptions._fields)
+    assert all(isinstance(param, click.Option) for param in serve.params)

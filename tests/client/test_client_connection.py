@@ -1,4 +1,4 @@
-"""What a client says on a connection, and what it makes of the answers, without a connection."""
+"""Requests and responses of a client connection, without a socket."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kohort.protocol.messages.metadata import MetadataRequest, MetadataResponse
 
 
 def answered(name: str, version: int, correlation_id: int, response: object) -> bytes:
-    """A frame from the broker, without its length."""
+    """Return a frame from the broker, without its length prefix."""
     frame = message_of(name).write(version, correlation_id, response)
     return (frame if isinstance(frame, bytes) else b"".join(frame))[4:]
 
 
 def opened(newest: dict[str, int], *theirs: tuple[int, int, int]) -> ClientConnection:
-    """A connection to a broker that speaks APIs (key, lowest version, highest version)."""
+    """Return a connection to a broker that supports APIs (key, lowest version, highest version)."""
     connection = ClientConnection("ada", newest)
     keys = tuple(ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in theirs)
     conversation = connection.open()

@@ -101,7 +101,7 @@ def main(groups: int = 500, members: int = 20, rate: int = 200) -> None:
         made, behind = rebalances(people, http, browser, groups, members, rate)
         wall_s = time.monotonic() - began
         print(f"{made / wall_s:.0f} events a second for {wall_s:.0f} s")
-        print("behind, second by second: " + " ".join(f"{each:.1f}" for each in behind))
+        print("behind, second by second: " + " ".join(f"{item:.1f}" for item in behind))
         print(f"processors taken: {told(since(before), wall_s)}")
 
 

@@ -42,7 +42,9 @@ class SharingLab(Lab):
     @property
     def held(self) -> list[str]:
         """`0-1 ada, once`: what members hold, by the ids that the conversation gave them."""
-        return [f"{each.first_offset}-{each.last_offset} {self.person(each.member_id)}" for each in self.queue.held()]
+        return [
+            f"{entry.first_offset}-{entry.last_offset} {self.person(entry.member_id)}" for entry in self.queue.held()
+        ]
 
     def person(self, member_id: str) -> str:
         """Who has an id."""

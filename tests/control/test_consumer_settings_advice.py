@@ -80,7 +80,7 @@ def test_rare_heartbeats_are_noticed_while_observed(lab: Lab, classic: bool) -> 
         if classic:
             lab.talk("bob Heartbeat v4 {generation_id: 3}\n  <- NONE")
     who, session, then = ("bob", 40, "lower heartbeat.interval.ms") if classic else ("ada", 45, TOLD)
-    (told,) = [each for each in badly_set(lab) if each.startswith(who)]
+    (told,) = [sentence for sentence in badly_set(lab) if sentence.startswith(who)]
     assert told.startswith(f"{who} sends a heartbeat every 16")
     assert told.endswith(f"more than a third of its session ({session} s): two lost ones end its membership; {then}")
 
@@ -89,7 +89,7 @@ def test_restarts_under_new_ids(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given topic $topic\ngiven ada, bob share a consumer group {topics: [$topic]}")
     for restarts in range(3):
-        told = [each for each in badly_set(lab) if each.startswith("bob has come back")]
+        told = [sentence for sentence in badly_set(lab) if sentence.startswith("bob has come back")]
         assert len(told) == (restarts >= 2)
         lab.talk("""
             bob leaves the group

@@ -44,7 +44,7 @@ async def test_node_is_stopped(control: httpx.AsyncClient, broker: Broker) -> No
     ada = broker.client(1)
     assert (await control.post("/nodes/2/stop")).json()["running"] is False
     assert ada.closed
-    assert [each["partitions"] for each in (await control.get("/nodes")).json()] == [1, 0, 3]
+    assert [entry["partitions"] for entry in (await control.get("/nodes")).json()] == [1, 0, 3]
     again = await control.post("/nodes/2/stop")
     assert (again.status_code, again.json()) == (422, {"detail": "node 2 is stopped already"})
 

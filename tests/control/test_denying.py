@@ -69,7 +69,7 @@ def test_explain_names_missing_right(lab: Lab) -> None:
         assert text.endswith(f"it needs Read on group {group(lab).id}, which a rule of the laboratory denies")
         assert "  denied: ada" in str(group(lab).explain())
     assert group(lab).explain().denied == ()
-    (event,) = [each for each in group(lab).events if each.kind == "access_denied"]
+    (event,) = [event for event in group(lab).events if event.kind == "access_denied"]
     assert event.client_id == "ada"
     assert event.detail is not None
     assert event.detail["resource"] == f"GROUP:{group(lab).id}"
@@ -82,8 +82,8 @@ def test_denial_events_are_rate_limited(lab: Lab) -> None:
     beats = "ada Heartbeat v4 {generation_id: 1}\n  <- GROUP_AUTHORIZATION_FAILED\n"
     lab.talk(beats * 2)
     lab.talk(f"wait {LOGGED_EVERY_MS} ms\n" + beats)
-    told = [each.detail for each in group(lab).events if each.kind == "access_denied"]
-    assert [None if each is None else each["n"] for each in told] == ["1", "3"]
+    told = [event.detail for event in group(lab).events if event.kind == "access_denied"]
+    assert [None if event is None else event["n"] for event in told] == ["1", "3"]
 
 
 def test_unsupported_denial_is_rejected(lab: Lab) -> None:

@@ -16,7 +16,7 @@ def explained(lab: Lab) -> Explanation:
 
 
 def should(lab: Lab) -> dict[str, str]:
-    return {each.client: each.should for each in explained(lab).clients}
+    return {client.client: client.should for client in explained(lab).clients}
 
 
 def test_unknown_group(lab: Lab) -> None:
@@ -32,7 +32,7 @@ def test_stable_group_awaits_only_heartbeats(lab: Lab) -> None:
         """)
     told = explained(lab)
     assert (told.waits, told.badly_set) == ((), ())
-    assert [(each.client, each.should, each.session_ends_in_ms, each.is_alive) for each in told.clients] == [
+    assert [(client.client, client.should, client.session_ends_in_ms, client.is_alive) for client in told.clients] == [
         ("ada", "should send heartbeats", 10_000, True),
         ("bob", "should send heartbeats", 6_000, True),
     ]
@@ -62,7 +62,7 @@ def test_waiting_request_needs_no_session(lab: Lab) -> None:
         bob JoinGroup v9 {protocols: {range: new}}
           <- nothing for 1000 ms
         """)
-    assert [each.session_ends_in_ms for each in explained(lab).clients] == [9_000, None]
+    assert [client.session_ends_in_ms for client in explained(lab).clients] == [9_000, None]
 
 
 def test_static_members_are_distinguished_from_expiring(lab: Lab) -> None:
@@ -197,7 +197,7 @@ def test_restarts_under_new_ids_are_reported(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given bob shares a stable group")
     for restarts in range(3):
-        told = [each for each in explained(lab).badly_set if each.startswith("bob has come back")]
+        told = [sentence for sentence in explained(lab).badly_set if sentence.startswith("bob has come back")]
         assert len(told) == (restarts >= 2)
         lab.talk("bob LeaveGroup v1\n  <- NONE\ngiven bob shares a stable group")
     assert "bob has come back 3 times under a new member id" in explained(lab).badly_set[-1]

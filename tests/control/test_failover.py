@@ -73,7 +73,7 @@ def test_zombie_join_never_gets_assignment(lab: Lab) -> None:
           <- NOT_COORDINATOR {protocol_type: null, protocol_name: null, assignment: ""}
         """)
     group = group_of(lab)
-    assert (group.generation, [each.client_id for each in group.members]) == (2, ["ada", "bob"])
+    assert (group.generation, [member.client_id for member in group.members]) == (2, ["ada", "bob"])
     assert len(group.history) == before, "what a zombie begins is no rebalance of the group"
     assert "reported by zombie node" in group.timeline()
 
@@ -125,9 +125,9 @@ def test_zombie_heartbeats_do_not_keep_member(lab: Lab) -> None:
           <- NONE
         """)
     group = group_of(lab)
-    assert [each.is_alive for each in group.members] == [False, True]
+    assert [member.is_alive for member in group.members] == [False, True]
     lab.laboratory.advance(10_500)
-    assert [each.client_id for each in group.members] == ["bob"]
+    assert [member.client_id for member in group.members] == ["bob"]
     lab.talk("""
         ada Heartbeat v4 {generation_id: 2}
           <- REBALANCE_IN_PROGRESS
@@ -238,7 +238,7 @@ def test_held_load_ends_when_partition_moves(lab: Lab) -> None:
     lab.talk("wait 10 ms")
     lab.talk("broker 2 leads __consumer_offsets partition $group_partition")
     lab.talk("wait 10 ms")
-    assert [str(each) for each in gate.held] == [
+    assert [str(entry) for entry in gate.held] == [
         f"the load of __consumer_offsets-{lab.name('group_partition')} at node 2"
     ]
     assert gate.open() == 1

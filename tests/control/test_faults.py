@@ -298,7 +298,7 @@ def test_leader_assignment_is_replaced(lab: Lab, name: str) -> None:
     change, expected = SHARES[name]
     lab.faults.on("SyncGroup").assign(change)
     lab.talk("given ada, bob share a stable group {shares: {ada: assignment(t:0), bob: assignment(t:1)}}")
-    (group,) = (group for each in lab.laboratory.cluster.coordinators for group in each.groups.values())
+    (group,) = (group for coordinator in lab.laboratory.cluster.coordinators for group in coordinator.groups.values())
     for who, partitions in expected.items():
         read = read_assignment(group.members[lab.name(who)].assignment)
         assert (dict(read.partitions) if read else None) == partitions
@@ -324,7 +324,7 @@ def test_member_omitted_by_leader_gets_nothing(lab: Lab) -> None:
 def test_garbage_reaches_every_member(lab: Lab) -> None:
     lab.faults.on("SyncGroup").assign(assignments.garbage(b"\x01"))
     lab.talk("given ada shares a stable group")
-    (group,) = (group for each in lab.laboratory.cluster.coordinators for group in each.groups.values())
+    (group,) = (group for coordinator in lab.laboratory.cluster.coordinators for group in coordinator.groups.values())
     assert group.members[lab.name("ada")].assignment == b"\x01"
 
 

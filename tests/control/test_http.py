@@ -56,7 +56,7 @@ async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: L
         "rule 1: Heartbeat with client_id ada: answer NOT_COORDINATOR",
     )
     lab.talk("ada Heartbeat v4 {generation_id: 1}\n<- NOT_COORDINATOR\nada Heartbeat v4 {generation_id: 1}\n<- NONE")
-    assert [(each["acted"], each["exhausted"]) for each in (await http.get("/faults")).json()] == [(1, True)]
+    assert [(entry["acted"], entry["exhausted"]) for entry in (await http.get("/faults")).json()] == [(1, True)]
     assert (await http.delete("/faults/1")).status_code == 200
     gone = await http.delete("/faults/1")
     assert (gone.status_code, gone.json()["detail"]) == (404, "unknown rule 1; it may have been removed already")
@@ -94,7 +94,7 @@ async def test_members_are_held_and_let_through(http: httpx.AsyncClient, lab: La
     await http.post("/gates", json={"name": "join-complete"})
     lab.talk("bob joins\nada JoinGroup v9 {}\n<- nothing for 100 ms")
     (gate,) = (await http.get("/gates")).json()
-    assert sorted(each["client_id"] for each in gate["held"]) == ["ada", "bob"]
+    assert sorted(item["client_id"] for item in gate["held"]) == ["ada", "bob"]
     assert (await http.post("/gates/join-complete/release", json={"who": "eve"})).status_code == 404
     await http.post("/gates/join-complete/release", json={"who": "bob"})
     lab.talk("bob <- NONE {generation_id: 2}")
@@ -103,7 +103,7 @@ async def test_members_are_held_and_let_through(http: httpx.AsyncClient, lab: La
     assert (await http.get("/gates")).json() == []
     unknown = await http.post("/gates", json={"name": "join-completed"})
     assert (unknown.status_code, "did you mean join-complete?" in unknown.json()["detail"]) == (422, True)
-    assert "sync-received" in {each["name"] for each in (await http.get("/gates/points")).json()}
+    assert "sync-received" in {entry["name"] for entry in (await http.get("/gates/points")).json()}
 
 
 async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab: Lab) -> None:
@@ -114,13 +114,13 @@ async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab:
         """)
     name = lab.name("group")
     state = (await http.get(f"/groups/{name}")).json()
-    assert (state["state"], state["generation"], [each["client_id"] for each in state["members"]]) == (
+    assert (state["state"], state["generation"], [item["client_id"] for item in state["members"]]) == (
         "PreparingRebalance",
         2,
         ["bob"],
     )
-    assert [each["id"] for each in (await http.get("/groups")).json()] == [name]
-    assert [each["cause"] for each in (await http.get(f"/groups/{name}/history")).json()][-1] == "leave explicit"
+    assert [entry["id"] for entry in (await http.get("/groups")).json()] == [name]
+    assert [entry["cause"] for entry in (await http.get(f"/groups/{name}/history")).json()][-1] == "leave explicit"
     assert any("member removed ada" in line for line in (await http.get(f"/groups/{name}/timeline")).json())
     told = (await http.get(f"/groups/{name}/explanation")).json()
     assert told[0] == f"group {name}: PreparingRebalance, generation 2, 1 member"
@@ -183,7 +183,7 @@ async def test_topics_are_created_extended_and_written(http: httpx.AsyncClient, 
         written = await http.post("/topics/parcels/records", json={"values": ["1", None], "key": "k", "partition": 1})
         assert (written.status_code, written.json()) == (201, {"offset": offset})
     read = (await http.get("/topics/parcels")).json()
-    assert [(each["start_offset"], each["end_offset"]) for each in read["partitions"]] == [(0, 0), (0, 4), (0, 0)]
+    assert [(item["start_offset"], item["end_offset"]) for item in read["partitions"]] == [(0, 0), (0, 4), (0, 0)]
     assert read in (await http.get("/topics")).json()
     assert lab.laboratory.topics.values("parcels", partition=1) == [b"1", None, b"1", None]
 
@@ -228,7 +228,7 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
         ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}
           <- nothing for 500 ms
         """)
-    assert [(each["acted"], each["held"]) for each in (await http.get("/appends")).json()] == [(1, 1)]
+    assert [(entry["acted"], entry["held"]) for entry in (await http.get("/appends")).json()] == [(1, 1)]
     assert (await http.post("/appends/1/release")).json()["held"] == 0
     lab.talk("ada <- {topics: [{partitions: [{error_code: NONE}]}]}")
     await http.delete("/appends/1")
@@ -286,7 +286,7 @@ async def test_same_gate_name_in_several_groups(http: httpx.AsyncClient) -> None
         await http.post("/gates", json={"name": "join-complete", "group": group})
     await http.post("/gates/join-complete/release", params={"group": "fraud"}, json={})
     await http.delete("/gates/join-complete", params={"group": "fraud"})
-    assert [each["group"] for each in (await http.get("/gates")).json()] == ["billing"]
+    assert [entry["group"] for entry in (await http.get("/gates")).json()] == ["billing"]
     gone = await http.delete("/gates/join-complete", params={"group": "fraud"})
     assert (gone.status_code, gone.json()["detail"]) == (
         404,

@@ -47,13 +47,13 @@ async def add(http: httpx.AsyncClient) -> None:
 
 
 async def texts(http: httpx.AsyncClient) -> set[str]:
-    return {each["text"] for each in (await http.get("/acls")).json()}
+    return {entry["text"] for entry in (await http.get("/acls")).json()}
 
 
 async def test_acls_last_until_reset(http: httpx.AsyncClient, kafka: Cluster) -> None:
     assert await texts(http) == set()
     await add(http)
-    assert await texts(http) == {ALICE_READS["text"], BOB_NOTHING} == {str(each) for each in kafka.acls}
+    assert await texts(http) == {ALICE_READS["text"], BOB_NOTHING} == {str(acl) for acl in kafka.acls}
     assert (await http.post("/reset")).status_code == 200
     assert await texts(http) == set()
 
@@ -73,7 +73,7 @@ async def test_acls_last_until_reset(http: httpx.AsyncClient, kafka: Cluster) ->
 async def test_named_acls_are_removed(http: httpx.AsyncClient, wanted: dict[str, Any]) -> None:
     await add(http)
     gone = await http.delete("/acls", params=wanted)
-    assert [each["text"] for each in gone.json()] == [BOB_NOTHING]
+    assert [entry["text"] for entry in gone.json()] == [BOB_NOTHING]
     assert await texts(http) == {ALICE_READS["text"]}
     assert (await http.delete("/acls", params=wanted)).json() == []
 

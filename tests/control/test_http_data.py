@@ -33,13 +33,13 @@ async def create(http: httpx.AsyncClient) -> None:
 async def test_records_are_read_and_trimmed(http: httpx.AsyncClient) -> None:
     await create(http)
     records = (await http.get("/topics/orders/records")).json()
-    assert [(each["partition"], each["offset"]) for each in records] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [(record["partition"], record["offset"]) for record in records] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert records[0]["value"] == {"text": "a", "base64": "YQ=="}
     assert records[0]["key"]["text"] == "k"
     assert records[0]["headers"] == [{"name": "trace", "value": {"text": "7", "base64": "Nw=="}}]
     assert records[1]["value"] is None
     chosen = await http.get("/topics/orders/records", params={"partition": 1, "offset": 1, "limit": 1})
-    assert [each["value"]["text"] for each in chosen.json()] == ["c"]
+    assert [entry["value"]["text"] for entry in chosen.json()] == ["c"]
     trimmed = (await http.post("/topics/orders/delete-records", json={"before": 1, "partition": 1})).json()
     assert trimmed["partitions"][1] == {"partition": 1, "start_offset": 1, "end_offset": 2}
     refused = await http.post("/topics/orders/delete-records", json={"before": 9})
@@ -105,7 +105,7 @@ async def test_frozen_member_and_isolated_client(http: httpx.AsyncClient, lab: L
     frozen = await http.post("/faults/freeze", json={"group": lab.name("group"), "member": "bob"})
     assert frozen.status_code == 201
     members = (await http.get(f"/groups/{lab.name('group')}")).json()["members"]
-    assert [each["is_alive"] for each in members] == [True, False]
+    assert [member["is_alive"] for member in members] == [True, False]
     assert (await http.post("/faults/cut-off", json={"client_id": "ada", "node": 9})).status_code == 404
     assert (await http.post("/faults/cut-off", json={"client_id": "ada", "node": 1})).status_code == 201
     assert len(lab.faults) == 2
@@ -126,7 +126,7 @@ async def test_requests_are_counted_and_waited_for(http: httpx.AsyncClient, lab:
 async def test_past_events_are_log_rows(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rows = (await http.get("/events/past", params={"group": lab.name("group"), "kind": "member_added"})).json()
-    assert [(each["kind"], each["cause"], each["client_id"]) for each in rows] == [("member_added", "join_new", "ada")]
+    assert [(row["kind"], row["cause"], row["client_id"]) for row in rows] == [("member_added", "join_new", "ada")]
     refused = await http.get("/events/past", params={"kind": "member_aded"})
     assert "did you mean member_added?" in refused.json()["detail"]
 
@@ -165,7 +165,7 @@ async def test_past_events_are_paginated(http: httpx.AsyncClient, lab: Lab) -> N
     for _ in range(EVENTS_AT_ONCE):
         lab.laboratory.recorder._take(events[0])
     rows = (await http.get("/events/past")).json()
-    assert [each["kind"] for each in rows] == [each.event.kind for each in (*events, *events[:1] * EVENTS_AT_ONCE)]
+    assert [row["kind"] for row in rows] == [event.event.kind for event in (*events, *events[:1] * EVENTS_AT_ONCE)]
 
 
 async def test_slow_event_reader_is_disconnected(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +185,8 @@ async def test_data_reset_keeps_groups_with_members(http: httpx.AsyncClient, lab
     lab.talk("given ada shares a stable group")
     left = (await http.post("/reset", params={"data": True})).json()
     assert left["groups"] == [lab.name("group")]
-    assert [each["id"] for each in (await http.get("/groups")).json()] == [lab.name("group")]
-    assert [each["name"] for each in (await http.get("/topics")).json() if not each["internal"]] == []
+    assert [entry["id"] for entry in (await http.get("/groups")).json()] == [lab.name("group")]
+    assert [entry["name"] for entry in (await http.get("/topics")).json() if not entry["internal"]] == []
 
 
 async def test_jump_lists_expired_members() -> None:

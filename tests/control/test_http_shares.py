@@ -30,12 +30,12 @@ async def test_it_is_listed_beside_the_others(http: httpx.AsyncClient, shared: S
     assert (listed["id"], listed["type"], listed["state"]) == (shared.name("group"), "share", "Stable")
     assert listed["lag"] == {f"{shared.topic}-0": 3}
     assert (listed["offsets"], listed["migration"]["protocol"]) == ({}, "share")
-    assert [each["speaks"] for each in listed["members"]] == ["share"]
+    assert [item["speaks"] for item in listed["members"]] == ["share"]
     (summary,) = (await http.get("/overview/groups")).json()
     assert (summary["type"], summary["members"]) == ("share", 1)
     (group,) = (await http.get("/overview")).json()["groups"]
     assert (group["shared"][0]["acquired"], group["lags"]) == (2, {shared.topic: {"0": 3}})
-    assert [each["what"] for each in group["waits"]] == [f"to acknowledge {shared.topic}-0 0-1, delivered once"]
+    assert [item["what"] for item in group["waits"]] == [f"to acknowledge {shared.topic}-0 0-1, delivered once"]
 
 
 async def test_lock_owners_and_waiting_record(http: httpx.AsyncClient, shared: SharingLab) -> None:

@@ -43,7 +43,7 @@ async def test_it_is_listed_beside_the_others(http: httpx.AsyncClient, streams: 
     assert (listed["id"], listed["type"], listed["state"]) == (streams.name("group"), "streams", "Reconciling")
     assert (listed["lag"], listed["offsets"]) == ({f"{topic}-0": 0, f"{topic}-1": 0}, {})
     assert listed["migration"]["protocol"] == "streams"
-    assert [each["speaks"] for each in listed["members"]] == ["streams", "streams"]
+    assert [item["speaks"] for item in listed["members"]] == ["streams", "streams"]
     (summary,) = (await http.get("/overview/groups")).json()
     assert (summary["type"], summary["members"]) == ("streams", 2)
     (group,) = (await http.get("/overview")).json()["groups"]

@@ -105,11 +105,11 @@ class Walk:
 
     def settles(self) -> None:
         for _ in range(100):
-            were_in = all(each.is_in for each in self.living)
-            for each in self.living:
-                each.acts()  # asks
-                each.acts()  # hears, if it is answered at once
-            if were_in and all(each.is_in for each in self.living):
+            were_in = all(member.is_in for member in self.living)
+            for member in self.living:
+                member.acts()  # asks
+                member.acts()  # hears, if it is answered at once
+            if were_in and all(member.is_in for member in self.living):
                 return
         raise AssertionError("the group is never stable")
 
@@ -123,10 +123,10 @@ async def test_jump_expires_only_silent_members(seed: int, lab: Lab) -> None:
         before_ms, length_ms = lab.clock.now_ms(), walk.random.randrange(4 * LONGEST_MS)
         await walk.jumps(length_ms)
         assert lab.clock.now_ms() == before_ms + length_ms
-        assert [each.name for each in walk.living if each.removals] == [], f"KOHORT_SEED={seed}"
+        assert [member.name for member in walk.living if member.removals] == [], f"KOHORT_SEED={seed}"
     walk.stays = True
     await walk.jumps(3 * LONGEST_MS)
     walk.settles()
     group = lab.laboratory.group(GROUP)
     assert group is not None
-    assert {each.client_id for each in group.members.values()} == {each.name for each in walk.living}
+    assert {member.client_id for member in group.members.values()} == {member.name for member in walk.living}

@@ -116,7 +116,7 @@ def test_oldest_events_are_dropped_first(lab: Lab) -> None:
     kept = recorder.events()
     assert len(kept) == 10
     for group_id in ("adas", "bobs", lab.name("group")):
-        assert recorder.events(group_id) == [each for each in kept if each.group_id == group_id]
+        assert recorder.events(group_id) == [event for event in kept if event.group_id == group_id]
     assert recorder.events("adas") == []
 
 

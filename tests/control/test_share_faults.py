@@ -78,7 +78,7 @@ def test_error_has_shape_of_response(lab: ShareLab, api: str) -> None:
         assert (heard.member_id, heard.member_epoch, heard.assignment) == (None, 0, None)
     elif api == "ShareGroupDescribe":
         answer = ada.client.asks("share_group_describe", 1, group_ids=("a", "b"))
-        assert [(each.group_id, each.members) for each in answer.groups] == [("a", ()), ("b", ())]
+        assert [(group.group_id, group.members) for group in answer.groups] == [("a", ()), ("b", ())]
         heard = answer.groups[1]
     else:
         heard = ada.fetches(0) if api == "ShareFetch" else ada.says((0, 0, [ACCEPT]))

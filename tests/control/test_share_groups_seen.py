@@ -64,8 +64,8 @@ def test_ranges_with_their_holders_and_deadlines(shared_by_two: SharingLab) -> N
     lab = shared_by_two
     lab.talk("wait 500 ms")
     found = [
-        (each.first_offset, each.last_offset, each.state, each.holder, each.ends_in_ms)
-        for each in lab.queue.in_flight(lab.topic, 0)
+        (flight.first_offset, flight.last_offset, flight.state, flight.holder, flight.ends_in_ms)
+        for flight in lab.queue.in_flight(lab.topic, 0)
     ]
     assert found == [
         (0, 0, "acquired", "ada", 1_500),
@@ -78,7 +78,7 @@ def test_ranges_with_their_holders_and_deadlines(shared_by_two: SharingLab) -> N
     assert str(lab.queue.held()[2]) == f"{lab.topic}-0 3: acquired by bob-member for 1.5 s, delivered once"
     lab.talk("wait 1500 ms")
     assert lab.held == []
-    assert {each.delivery_count for each in lab.queue.in_flight()} == {1}
+    assert {flight.delivery_count for flight in lab.queue.in_flight()} == {1}
 
 
 def test_how_often_a_record_was_delivered(shared_by_two: SharingLab) -> None:
@@ -102,9 +102,9 @@ def test_persisted_state_without_leader_state(shared_by_two: SharingLab) -> None
         """)
     (partition,) = lab.queue.partitions
     assert partition.progress == "not loaded"
-    found = [(each.first_offset, each.last_offset, each.state) for each in lab.queue.in_flight()]
+    found = [(flight.first_offset, flight.last_offset, flight.state) for flight in lab.queue.in_flight()]
     assert found == [(0, 0, "available"), (1, 1, "acknowledged"), (2, 3, "available")]
-    assert {each.delivery_count for each in lab.queue.in_flight()} == {1}
+    assert {flight.delivery_count for flight in lab.queue.in_flight()} == {1}
     assert (lab.queue.start_offset(lab.topic), lab.queue.lag) == (0, {(lab.topic, 0): 3})
 
 

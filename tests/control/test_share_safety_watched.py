@@ -52,7 +52,9 @@ class Watched:
 
     def told(self) -> list[tuple[int, str]]:
         """The nodes and the kinds of the group's events."""
-        return [(each.node_id, each.event.kind) for each in self.laboratory.recorder if each.event.group_id == GROUP]
+        return [
+            (event.node_id, event.event.kind) for event in self.laboratory.recorder if event.event.group_id == GROUP
+        ]
 
     @property
     def violations(self) -> list[str]:

@@ -66,7 +66,7 @@ def test_partition_leader_emits_record_events() -> None:
     bob = Member(broker, "bob", node=second - 1)
     bob.asks_for(0, wait_ms=5_000)
     broker.loop.wait(2_000)
-    told = [(each.node_id, each.event.kind, each.event.cause) for each in recorder if each.event.group_id == GROUP]
+    told = [(event.node_id, event.event.kind, event.event.cause) for event in recorder if event.event.group_id == GROUP]
     assert told == [
         (first, "share_partition_loaded", None),
         (first, "records_acquired", None),
@@ -99,7 +99,7 @@ def test_analysis_reads_event_log(tmp_path: Path) -> None:
     ada = Member(broker)
     ada.fetches(0)
     assert ada.acknowledges((0, 0, [REJECT])) is E.none
-    rejected = next(each for each in recorder if each.event.kind == "records_rejected")
+    rejected = next(event for event in recorder if event.event.kind == "records_rejected")
     read = event_of_line(line_of(rejected).decode())
     assert (read.kind, read.group_type, read.co_partition) == ("records_rejected", "share", -1)
     assert read.detail == json.loads(line_of(rejected))["detail"]

@@ -45,7 +45,7 @@ class StreamsLab(Lab):
     @property
     def has(self) -> dict[str, str]:
         """Tasks by client id."""
-        return {each.client_id: str(each.tasks) for each in self.words.members}
+        return {member.client_id: str(member.tasks) for member in self.words.members}
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_revocation_precedes_task_assignment(two: StreamsLab) -> None:
 def test_rebalances_and_their_events(two: StreamsLab) -> None:
     assert [each.outcome for each in two.words.history] == ["completed", "open"]
     assert (two.words.history[1].group_type, two.words.history[1].moved) == ("streams", 2)
-    revoking = next(each for each in two.words.events if each.kind == "member_revoking")
+    revoking = next(event for event in two.words.events if event.kind == "member_revoking")
     assert (revoking.client_id, revoking.detail) == ("ada", {"active": "0_2 0_3"})
     assert "member revoking ada active 0_2 0_3 generation 3" in two.words.timeline()
 
@@ -223,7 +223,7 @@ def test_lag_of_tasks(streams: StreamsLab) -> None:
 def test_live_member_survives_jump(streams: StreamsLab) -> None:
     streams.talk(ALONE)
     streams.laboratory.advance(600_000)
-    assert [str(each) for each in streams.words.members] == ["ada"]
+    assert [str(member) for member in streams.words.members] == ["ada"]
     streams.talk("ada disconnects")
     streams.laboratory.advance(600_000)
     assert streams.words.members == ()

@@ -30,14 +30,14 @@ def test_client_sees_older_release_versions(lab: Lab) -> None:
     about = "{client_software_name: x, client_software_version: v1}"
     with lab.faults.as_kafka("2.8", client_id="a*") as rule:
         lab.talk(f"ada ApiVersions v3 {about}")
-        offered = {each["api_key"]: each["max_version"] for each in lab.heard()["api_keys"]}
+        offered = {response["api_key"]: response["max_version"] for response in lab.heard()["api_keys"]}
         assert (offered[11], 68 in offered) == (7, False)
         lab.talk(f"ada/2 ApiVersions v4 {about}")
         refused = lab.heard()
         assert refused["error_code"] == "UNSUPPORTED_VERSION"
-        assert [(each["api_key"], each["max_version"]) for each in refused["api_keys"]] == [(18, 3)]
+        assert [(item["api_key"], item["max_version"]) for item in refused["api_keys"]] == [(18, 3)]
         lab.talk(f"bob ApiVersions v4 {about}")
-        assert {each["api_key"]: each["max_version"] for each in lab.heard()["api_keys"]}[11] == 9
+        assert {response["api_key"]: response["max_version"] for response in lab.heard()["api_keys"]}[11] == 9
         assert str(rule) == "rule 1: ApiVersions with client_id a*: answer as Kafka 2.8"
     with pytest.raises(ControlError, match=r"unknown Kafka release '2\.9'; did you mean 3\.9\?"):
         lab.faults.as_kafka("2.9")

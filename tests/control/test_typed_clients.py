@@ -55,20 +55,20 @@ def document() -> Document:
 def made() -> dict[str, str]:
     """The text of each file, by its name."""
     files = made_files(document())
-    return {Path(path).name: text for each in files.values() for path, text in each.items()}
+    return {Path(path).name: text for file in files.values() for path, text in file.items()}
 
 
 def test_every_operation_and_schema_is_read() -> None:
     ids = [operation["operationId"] for methods in served()["paths"].values() for operation in methods.values()]
-    assert [f"{each.subject}_{each.name}" for each in document().operations] == ids
+    assert [f"{operation.subject}_{operation.name}" for operation in document().operations] == ids
     assert set(served()["components"]["schemas"]) <= set(document().shapes)
 
 
 def test_nullable_and_optional_fields_differ() -> None:
     shapes = document().shapes
-    member = next(each for each in shapes["Freeze"].properties if each.name == "member")
+    member = next(item for item in shapes["Freeze"].properties if item.name == "member")
     assert (member.required, member.type) == (False, Type("string", nullable=True))
-    coordinator = next(each for each in shapes["GroupState"].properties if each.name == "coordinator")
+    coordinator = next(item for item in shapes["GroupState"].properties if item.name == "coordinator")
     assert (coordinator.required, coordinator.type) == (True, Type("integer", nullable=True))
 
 
@@ -91,7 +91,9 @@ def test_client_methods_match_served_paths(file: str, line: str) -> None:
         subject = camel(found["subject"]) if found["subject"] else subject
         if found["call"] and subject:
             told[subject].add(found["call"])
-    asked = {camel(name): {camel(each.name) for each in operations} for name, operations in document().by_subject()}
+    asked = {
+        camel(name): {camel(operation.name) for operation in operations} for name, operations in document().by_subject()
+    }
     assert told == asked
 
 
@@ -107,7 +109,7 @@ def test_java_takes_every_name() -> None:
     components = re.findall(r'^ +@JsonProperty\("\w+"\) [\w<>, ]+ (\w+),?$', made()["Control.java"], re.MULTILINE)
     takes = [re.sub(r"(\w+(?:<.*>)?) \w+", r"\1", given) for _, given in methods]
     assert {f"{name}({kinds})" for (name, _), kinds in zip(methods, takes, strict=True)} & OF_EVERY_OBJECT == set()
-    parameters = {each.split()[-1] for _, given in methods for each in given.split(", ") if " " in each}
+    parameters = {part.split()[-1] for _, given in methods for part in given.split(", ") if " " in part}
     assert len(methods) > 100 < len(components)
     assert {*KEPT_BY_JAVA.split()} & {*(name for name, _ in methods), *parameters, *components} == set()
 
@@ -131,7 +133,7 @@ def generated(folder: Path, *words: str, **variables: str) -> subprocess.Complet
 def test_build_uses_command(tmp_path: Path) -> None:
     told = generated(tmp_path, "node", KOHORT_COMMAND=str(Path(sys.executable).parent / "kohort"))
     assert (told.returncode, told.stderr) == (0, "")
-    assert {each.name: each.read_text() for each in (tmp_path / "node").iterdir()} == {
+    assert {path.name: path.read_text() for path in (tmp_path / "node").iterdir()} == {
         name: made()[name] for name in ("control.js", "control.d.ts")
     }
     assert not (tmp_path / "java").exists()
@@ -143,7 +145,7 @@ def test_build_uses_running_broker(tmp_path: Path) -> None:
         control = ready.partition(" control=")[2]
         told = generated(tmp_path, KOHORT_CONTROL=control, KOHORT_CONTROL_TOKEN="s3cret")
     assert (told.returncode, told.stderr) == (0, "")
-    assert {each.name: each.read_text() for each in tmp_path.glob("[jn]*/**/*ontrol.*")} == made()
+    assert {path.name: path.read_text() for path in tmp_path.glob("[jn]*/**/*ontrol.*")} == made()
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,15 @@ class DescribedStage(OverheardStage):
             for sight in self.listener.groups.values()
             if (said := self._said_of(sight)) is not None
         ]
-        for each in came if self._late else self._under_way:
-            if self.listener.described(*each, self.clock.now_us()):
+        for item in came if self._late else self._under_way:
+            if self.listener.described(*item, self.clock.now_us()):
                 self.taken += 1
-                self._compare(each)
+                self._compare(item)
 
     def _compare(self, described: Described) -> None:
         sight, said = self.listener.groups[described.group_id], described.said
         state = sight.group.state.value if isinstance(sight, ClassicSight) else sight.state
-        if sight.members.keys() != {each.member_id for each in said.members}:
+        if sight.members.keys() != {member.member_id for member in said.members}:
             self.disagreeing.append(f"{sorted(sight.members)} are members, not {said.members}")
         if said.group_state in AT_REST and state != said.group_state:
             self.disagreeing.append(f"{state}, not {said.group_state}")
@@ -81,11 +81,11 @@ class DescribedStage(OverheardStage):
         api, asking = DESCRIBING[sight.kind]
         version = API_BY_NAME[api].max_version
         request = asking((sight.group_id,))
-        names = [each.name for each in fields(request)]
+        names = [field.name for field in fields(request)]
         line = self._lines.get(sight.node_id)
         if line is None or line.closed:
             line = self._lines[sight.node_id] = self._straight(sight.node_id)
-        line.say(frame(api, version, 1, **{each: getattr(request, each) for each in names}))
+        line.say(frame(api, version, 1, **{name: getattr(request, name) for name in names}))
         if not line.frames:
             return None  # the node is away
         (said,) = message_of(api).read_answer(version, line.frames.popleft()[1])[1].groups

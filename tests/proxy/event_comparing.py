@@ -19,7 +19,7 @@ MEASURED = {
     "ts", "mono_us", "co_partition", "co_epoch", "log_offset", "rebalance_id", "detail", "duration_us", "state_from",
 }  # fmt: skip
 """Columns that depend on when something was seen, or count what is not."""
-COMPARED = [each.name for each in fields(GroupEvent) if each.name not in MEASURED]
+COMPARED = [field.name for field in fields(GroupEvent) if field.name not in MEASURED]
 
 BOTH_PROTOCOLS = "members of both protocols, of whom the proxy shows those of the newer one"
 UNHEARD = "the cluster has acted by its timers, or on a coordinator's own account, before anybody spoke again"
@@ -55,18 +55,18 @@ class Beside(NamedTuple):
 
 def beside(seen_events: Iterable[Recorded], said_events: Iterable[Recorded]) -> Beside:
     """Compares what the proxy says with what the broker says."""
-    said = [each.event for each in said_events if each.event.group_id is not None]
+    said = [said_event.event for said_event in said_events if said_event.event.group_id is not None]
     differences, agreed = [], Counter[str]()
-    for seen in (each.event for each in seen_events):
-        alike = [each for each in said if (each.kind, each.group_id) == (seen.kind, seen.group_id)]
-        alike = [each for each in alike if seen.member_id in (None, each.member_id)]
-        best = min(alike, key=lambda each: len(differing(seen, each)), default=None)
+    for seen in (seen_event.event for seen_event in seen_events):
+        alike = [line for line in said if (line.kind, line.group_id) == (seen.kind, seen.group_id)]
+        alike = [item for item in alike if seen.member_id in (None, item.member_id)]
+        best = min(alike, key=lambda item: len(differing(seen, item)), default=None)
         if best is None or differing(seen, best):
             differences.append(Difference(seen, () if best is None else differing(seen, best)))
         else:
             agreed[seen.kind] += 1
-        said = [each for each in said if each is not best]
-    return Beside(differences, agreed, Counter(each.kind for each in said))
+        said = [line for line in said if line is not best]
+    return Beside(differences, agreed, Counter(line.kind for line in said))
 
 
 def differing(seen: GroupEvent, said: GroupEvent) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def is_of_both_protocols(name: str) -> bool:
 def held() -> list[str]:
     """The recordings that are compared column by column."""
     return [
-        each
-        for each in PLAYED
-        if not each.startswith(("rules/", "streams/")) and each not in DIFFERS and not is_of_both_protocols(each)
+        item
+        for item in PLAYED
+        if not item.startswith(("rules/", "streams/")) and item not in DIFFERS and not is_of_both_protocols(item)
     ]

@@ -48,8 +48,8 @@ class RelayedLine(Line):
                     pieces += self._relay.requests(b"")
             except RelayError:
                 self._relay = None
-        for each in pieces:
-            super().say(bytes(each))
+        for piece in pieces:
+            super().say(bytes(piece))
 
     def write(self, data: bytes | memoryview) -> None:
         """The broker answers."""
@@ -58,8 +58,8 @@ class RelayedLine(Line):
             pieces = self._relay.answers(bytes(data))
             while self._relay.has_more_answers:
                 pieces += self._relay.answers(b"")
-        for each in pieces:
-            super().write(bytes(each))
+        for piece in pieces:
+            super().write(bytes(piece))
 
     def close(self) -> None:
         """Either side hangs up."""

@@ -48,7 +48,7 @@ class Passing:
     @property
     def events(self) -> list[GroupEvent]:
         """What has been told so far."""
-        return [each.event for each in self.recorded]
+        return [item.event for item in self.recorded]
 
     def says(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> None:
         """A client asks something on its own connection, and is answered."""
@@ -61,8 +61,8 @@ class Passing:
         answer: dict[str, Any] = {"error_code": error}
         if api == "leave_group":
             answer["members"] = tuple(
-                MemberResponse(member_id=each.member_id, group_instance_id=None, error_code=error)
-                for each in fields["members"]
+                MemberResponse(member_id=field.member_id, group_instance_id=None, error_code=error)
+                for field in fields["members"]
             )
         written = message(api).write(VERSIONS[api], 1, message(api).response(**answer))
         data = written if isinstance(written, bytes) else b"".join(written)

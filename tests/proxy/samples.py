@@ -25,7 +25,7 @@ VALUES: dict[str, object] = {
 def sample(cls: Any, records: bytes = b"records", tagged: bool = True) -> Any:
     """An object of one of kio's classes: two elements in each list. `tagged`: fields with tags are sent, too."""
     return cls(
-        **{each.name: _value(each, records, tagged) for each in fields(cls) if tagged or "tag" not in each.metadata}
+        **{field.name: _value(field, records, tagged) for field in fields(cls) if tagged or "tag" not in field.metadata}
     )
 
 
@@ -57,7 +57,7 @@ def _time(kafka_type: str) -> Any:
 
 def _without_none(hint: Any) -> Any:
     if isinstance(hint, UnionType):
-        return next(each for each in get_args(hint) if each is not NoneType)
+        return next(arg for arg in get_args(hint) if arg is not NoneType)
     return hint
 
 
@@ -99,13 +99,13 @@ def _unpadded(data: bytes, name: str, version: int) -> bytes:
 def moved(answer: Any, to: Callable[[int, str, int], tuple[str, int]]) -> Any:
     """The answer with all addresses replaced."""
     changes: dict[str, Any] = {}
-    for each in fields(answer):
-        value = getattr(answer, each.name)
+    for field in fields(answer):
+        value = getattr(answer, field.name)
         if isinstance(value, tuple):
-            changes[each.name] = tuple(moved(one, to) if is_dataclass(one) else one for one in value)
+            changes[field.name] = tuple(moved(one, to) if is_dataclass(one) else one for one in value)
         elif is_dataclass(value):
-            changes[each.name] = moved(value, to)
-    names = {each.name for each in fields(answer)}
+            changes[field.name] = moved(value, to)
+    names = {field.name for field in fields(answer)}
     if {"host", "port"} <= names:
         node_id = answer.node_id if "node_id" in names else answer.broker_id
         host, port = to(node_id, answer.host, answer.port)

@@ -58,14 +58,16 @@ def request(key: int, version: int, correlation_id: int) -> bytes:
 
 def heard(relay: Relay, data: bytes, piece: int) -> bytes:
     """What the client hears of an answer that comes in pieces of a size."""
-    return b"".join(bytes(each) for at in range(0, len(data), piece) for each in relay.answers(data[at : at + piece]))
+    return b"".join(
+        bytes(response) for at in range(0, len(data), piece) for response in relay.answers(data[at : at + piece])
+    )
 
 
 def kinds(cls: Any) -> Iterator[Any]:
     """A class and all that its fields hold."""
     yield cls
-    for each in fields(cls):
-        inner = samples._without_none(each.type)
+    for field in fields(cls):
+        inner = samples._without_none(field.type)
         for part in (inner, *getattr(inner, "__args__", ())):
             if is_dataclass(part):
                 yield from kinds(part)
@@ -77,8 +79,8 @@ def test_all_address_fields_are_covered() -> None:
     for folder in Path(kio.schema.__file__).parent.iterdir():
         for file in folder.glob("v*/response.py"):
             module = importlib.import_module(f"kio.schema.{folder.name}.{file.parent.name}.response")
-            for cls in [each for each in vars(module).values() if hasattr(each, "__type__") and is_dataclass(each)]:
-                if any({"host", "port"} & {each.name for each in fields(kind)} for kind in kinds(cls)):
+            for cls in [var for var in vars(module).values() if hasattr(var, "__type__") and is_dataclass(var)]:
+                if any({"host", "port"} & {field.name for field in fields(kind)} for kind in kinds(cls)):
                     found.add(folder.name)
     assert found == set(ADDRESSED.values()) | LEFT_ALONE.keys()
 
@@ -94,13 +96,13 @@ def test_addresses_are_replaced_and_nothing_else(key: int, version: int, piece: 
     assert nodes.lists == ([{1}] if name in ("metadata", "describe_cluster") else [])
 
 
-@pytest.mark.parametrize(("key", "version"), [each for each in CASES if ADDRESSED[each[0]] in ("fetch", "share_fetch")])
+@pytest.mark.parametrize(("key", "version"), [case for case in CASES if ADDRESSED[case[0]] in ("fetch", "share_fetch")])
 @pytest.mark.parametrize("host", ["b", "127.0.0.1", "a-name-that-is-longer-than-that-of-the-cluster"])
 @pytest.mark.parametrize("piece", [4_099, 1_000_000])
 def test_large_fetch_keeps_its_length(key: int, version: int, host: str, piece: int) -> None:
     nodes, name = Here(host), ADDRESSED[key]
     answer = samples.sample(entity(name, version), records=bytes(range(256)) * 200)
-    end = tuple(replace(each, host="kafka-1.example.org") for each in answer.node_endpoints)
+    end = tuple(replace(endpoint, host="kafka-1.example.org") for endpoint in answer.node_endpoints)
     answer = replace(answer, node_endpoints=end)
     data = samples.frame(answer, 5)
     told = heard(asked(nodes, key, version), data, piece)
@@ -118,7 +120,7 @@ def test_large_response_is_streamed() -> None:
     relay = asked(Here(), 1, 18)
     sent = 0
     for at in range(0, len(data), 10_000):
-        sent += sum(len(each) for each in relay.answers(data[at : at + 10_000]))
+        sent += sum(len(response) for response in relay.answers(data[at : at + 10_000]))
         assert min(at + 10_000, len(data)) - sent < 100
     assert sent == len(data)
 

@@ -13,7 +13,7 @@ from tests.talk.conversations import FILES
 
 ALL = held() if CHOSEN == "deep" else held()[::3]
 """A run for every change plays a third of them."""
-REBALANCES = [each for each in held() if "/rebalance" in each or "/static" in each or "/members" in each]
+REBALANCES = [entry for entry in held() if "/rebalance" in entry or "/static" in entry or "/members" in entry]
 """Those in which most happens to members."""
 
 
@@ -33,13 +33,15 @@ def test_fully_proxied_descriptions_agree(name: str, late: bool) -> None:
 def test_half_proxied_descriptions_are_true(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
-    assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []
+    assert [
+        difference for difference in beside(stage.seen, stage.said).differences if is_described(difference.seen)
+    ] == []
 
 
 def test_descriptions_add_members_outside_proxy() -> None:
     stage = describe(FILES["share/members-come-and-go"], some_past=True)
     assert stage.taken > 5
-    told = {each.event.kind for each in stage.seen if is_described(each.event)}
+    told = {record.event.kind for record in stage.seen if is_described(record.event)}
     assert told >= {"member_added", "member_removed", "epoch_bumped"}
 
 
@@ -47,4 +49,6 @@ def test_descriptions_add_members_outside_proxy() -> None:
 def test_streams_groups_match_descriptions(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []
-    assert [each for each in beside(stage.seen, stage.said).differences if is_described(each.seen)] == []
+    assert [
+        difference for difference in beside(stage.seen, stage.said).differences if is_described(difference.seen)
+    ] == []

@@ -108,14 +108,14 @@ def test_outside_changes_have_no_cause() -> None:
     assert describe(passing, said("Stable", "ada", "bob"))
     passing.now_us += S
     assert describe(passing, said("Stable", "ada", "cleo"))
-    assert [(each.kind, each.member_id, each.cause) for each in passing.events] == [
+    assert [(event.kind, event.member_id, event.cause) for event in passing.events] == [
         ("member_removed", "bob-1", "unknown"),
         ("member_added", "cleo-1", "unknown"),
     ]
-    for each in passing.events:
-        assert (each.duration_us, each.generation) == (None, None)
-        assert each.detail is not None
-        assert each.detail["evidence"].startswith("a description that the cluster gave")
+    for event in passing.events:
+        assert (event.duration_us, event.generation) == (None, None)
+        assert event.detail is not None
+        assert event.detail["evidence"].startswith("a description that the cluster gave")
     assert explained(passing)[0] == "group g: Stable, generation not known, 2 members"
     passing.beats("ada", generation=6)
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
@@ -142,7 +142,7 @@ def test_observed_rebalance_keeps_generation() -> None:
     passing.beats("ada", generation=5)
     assert describe(passing, said("Stable", "cleo", "ada", "bob"))
     assert explained(passing)[0] == "group g: Stable, generation 5, 3 members"
-    assert [(each.kind, each.cause) for each in passing.events] == [
+    assert [(event.kind, event.cause) for event in passing.events] == [
         ("rebalance_started", "unknown"),
         ("member_added", "unknown"),
         ("rebalance_completed", None),

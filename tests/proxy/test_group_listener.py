@@ -73,7 +73,7 @@ def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
         "heartbeat_stats",
         {"n": "5", "p50_us": "1000000", "p99_us": "1000000", "evidence": "what passed was counted"},
     )
-    assert [each.event_id for each in passing.recorded] == ["7-seen-1"]
+    assert [item.event_id for item in passing.recorded] == ["7-seen-1"]
 
 
 def test_leaving_member_is_reported() -> None:

@@ -39,14 +39,14 @@ class Node:
             raise TimeoutError
         if api == "find_coordinator":
             return FindCoordinatorResponse(
-                coordinators=tuple(self.coordinator(each) for each in request.coordinator_keys)
+                coordinators=tuple(self.coordinator(coordinator_key) for coordinator_key in request.coordinator_keys)
             )
         if api == "describe_groups":
-            return DescribeGroupsResponse(groups=tuple(self.nodes.classic(each) for each in request.groups))
+            return DescribeGroupsResponse(groups=tuple(self.nodes.classic(group) for group in request.groups))
         return ConsumerGroupDescribeResponse(
             groups=tuple(
-                DescribedConsumerGroup(error_code=self.nodes.error_of(each), group_id=each)
-                for each in request.group_ids
+                DescribedConsumerGroup(error_code=self.nodes.error_of(group_id_), group_id=group_id_)
+                for group_id_ in request.group_ids
             )
         )
 
@@ -98,10 +98,10 @@ async def test_each_coordinator_is_queried_by_type(finding: int) -> None:
     nodes = Nodes()
     nodes.finding = finding
     answers = await group_answers(nodes, WANTED)
-    assert {name: each.described.group_id for name, each in answers.items()} == {each: each for each in WANTED}
+    assert {name: each.described.group_id for name, each in answers.items()} == {item: item for item in WANTED}
     assert len(nodes.connected[0].asked) == (1 if finding >= 4 else 3), "before version 4 one group a request"
-    assert {each.port: len(each.asked) for each in nodes.connected[1:]} == {1: 1, 2: 2}
-    assert all(each.closed for each in nodes.connected)
+    assert {item.port: len(item.asked) for item in nodes.connected[1:]} == {1: 1, 2: 2}
+    assert all(item.closed for item in nodes.connected)
 
 
 async def test_unreachable_coordinator_fails_its_groups() -> None:
@@ -110,7 +110,7 @@ async def test_unreachable_coordinator_fails_its_groups() -> None:
     answers = await group_answers(nodes, WANTED)
     assert answers["billing"].described is not None
     assert answers["audit"] == answers["queue"] == GroupAnswer(None, "no answer", is_away=True)
-    assert all(each.closed for each in nodes.connected)
+    assert all(item.closed for item in nodes.connected)
 
 
 async def test_unreachable_cluster_raises() -> None:

@@ -72,13 +72,13 @@ async def test_heartbeat_reveals_classic_group() -> None:
         assert group.events == [], "nothing has happened"
         lines = str(group.explain()).splitlines()
         assert lines[0] == f"group billing: Stable, generation {theirs.generation}, 2 members"
-        assert any(each.startswith("  bob: is not heard here; described 0.") for each in lines)
+        assert any(line.startswith("  bob: is not heard here; described 0.") for line in lines)
         async with consuming(kafka.bootstrap, "cleo"):
             await theirs.wait_stable(members=3)
             await group.wait_stable(members=3)
             assert group.assignments == theirs.assignments
-            added = [each for each in group.events if each.kind == "member_added"]
-            assert [(each.client_id, each.cause) for each in added] == [("cleo", "unknown")]
+            added = [event for event in group.events if event.kind == "member_added"]
+            assert [(item.client_id, item.cause) for item in added] == [("cleo", "unknown")]
             assert (added[0].detail or {})["evidence"] == (
                 "a description that the cluster gave; it has joined past the proxy"
             )
@@ -97,8 +97,8 @@ async def test_half_of_group_bypasses_proxy(leads: bool) -> None:
         await theirs.wait_stable(members=2)
         await group.wait_stable(members=2)
         await group.wait_for(lambda: group.assignments == theirs.assignments)
-        assert [each.client_id for each in group.members if each.is_leader] == ["ada" if leads else "bob"]
-        await group.wait_for(lambda: {each.client_id for each in group.members} == {"ada", "bob"})
+        assert [member.client_id for member in group.members if member.is_leader] == ["ada" if leads else "bob"]
+        await group.wait_for(lambda: {member.client_id for member in group.members} == {"ada", "bob"})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_heartbeat_reveals_consumer_group(kind: str, more: dict[str, Any])
             assert group.events == []
             await straight.asks(api, 1, member_id="three", **joining)
             await group.wait_for(lambda: len(group.members) == 3)
-            assert [(each.kind, each.cause) for each in group.events][:2] == [
+            assert [(event.kind, event.cause) for event in group.events][:2] == [
                 ("member_added", "unknown"), ("epoch_bumped", "unknown"),
             ]  # fmt: skip
             wire.close()
@@ -138,9 +138,9 @@ async def test_offset_fetch_reveals_group() -> None:
         await kafka.group("simple").commit({("orders", 0): 0})
         async with Proxy(kafka.bootstrap) as proxy:
             wire = await wire_to(proxy)
-            for each in ("simple", "nobody"):
-                await wire.asks("offset_fetch", 7, groups=to_fetch(each))
-            await until(lambda: [each.id for each in proxy.groups] == ["simple"])
+            for word in ("simple", "nobody"):
+                await wire.asks("offset_fetch", 7, groups=to_fetch(word))
+            await until(lambda: [group.id for group in proxy.groups] == ["simple"])
             assert (proxy.group("simple").state, proxy.group("simple").type) == ("Empty", "classic")
             wire.close()
 
@@ -220,4 +220,4 @@ async def test_stopped_proxy_ends_polling() -> None:
             await beats(wire, kafka, "ada")
             await until(lambda: rule.acted == 1)
             wire.close()
-        await until(lambda: not any("Descriptions" in repr(each.get_coro()) for each in asyncio.all_tasks()))
+        await until(lambda: not any("Descriptions" in repr(task.get_coro()) for task in asyncio.all_tasks()))

@@ -39,9 +39,9 @@ class Node:
         (topic,) = request.topics
         parts = tuple(
             ListOffsetsPartitionResponse(
-                partition_index=each.partition_index, error_code=ErrorCode.none, timestamp=-1, offset=100
+                partition_index=partition.partition_index, error_code=ErrorCode.none, timestamp=-1, offset=100
             )
-            for each in topic.partitions
+            for partition in topic.partitions
         )
         return ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name=topic.name, partitions=parts),))
 
@@ -70,7 +70,7 @@ def metadata() -> MetadataResponse:
         for number, leader in LEADERS.items()
     )
     return MetadataResponse(
-        brokers=tuple(MetadataResponseBroker(node_id=each, host="h", port=each) for each in LEADERS.values()),
+        brokers=tuple(MetadataResponseBroker(node_id=leader, host="h", port=leader) for leader in LEADERS.values()),
         topics=(MetadataResponseTopic(error_code=ErrorCode.none, name="t", partitions=parts),),
     )
 
@@ -79,4 +79,4 @@ def metadata() -> MetadataResponse:
 async def test_responding_leaders_give_log_ends(away: tuple[int, ...], known: list[int]) -> None:
     nodes = Nodes(*away)
     assert await log_ends(nodes, [("t", 0), ("t", 1)]) == {("t", number): 100 for number in known}
-    assert all(each.closed for each in nodes.connected)
+    assert all(item.closed for item in nodes.connected)

@@ -68,8 +68,8 @@ def test_reauthentication_is_decoded(login: Login) -> None:
 
 def test_legacy_tokens_in_any_pieces(login: Login) -> None:
     login.shakes_hands("PLAIN", version=0)
-    for each in INT.pack(len(PLAIN)) + PLAIN:
-        login.relay.requests(bytes((each,)))
+    for item in INT.pack(len(PLAIN)) + PLAIN:
+        login.relay.requests(bytes((item,)))
     assert login.seen.principal == ANONYMOUS
     login.hears(b"")
     assert login.seen.principal == ALICE

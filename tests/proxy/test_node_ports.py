@@ -88,4 +88,4 @@ def test_configured_node_skips_bootstrap_port() -> None:
     targets = Targets(ports.bootstrap, ports._opened, ports._closed, {4: 19094})
     targets.port(4, "begin", 9092)
     assert ports.bootstrap not in ports.open.values()
-    assert [each.node_id for each in ports.open.values()] == [4]
+    assert [item.node_id for item in ports.open.values()] == [4]

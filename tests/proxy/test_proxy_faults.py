@@ -190,9 +190,9 @@ async def test_broker_only_faults_are_rejected() -> None:
             lambda: proxy.faults.stale_metadata(),
             lambda: on("Fetch").deny("Read"),
         ]
-        for each in refused:
+        for item in refused:
             with pytest.raises(ControlError, match=r"^a proxy (can't|does not)"):
-                each()
+                item()
         with pytest.raises(ControlError, match="a proxy can't hold at offsets-loaded"):
             proxy.gates.hold("offsets-loaded")
         with pytest.raises(NotFoundError, match="unknown node 7"):
@@ -215,10 +215,11 @@ async def test_client_sees_older_release_versions() -> None:
             assert rule.acted == 2
         with proxy.faults.as_kafka("4.3"):
             features = (await wire.asks("api_versions", 4, **about)).finalized_features
-        assert {each.name for each in features} >= {"group.version", "share.version"}
+        assert {feature.name for feature in features} >= {"group.version", "share.version"}
         with proxy.faults.as_kafka("2.8", client_id="somebody-else"):
             offered = {
-                each.api_key: each.max_version for each in (await wire.asks("api_versions", 4, **about)).api_keys
+                api_key.api_key: api_key.max_version
+                for api_key in (await wire.asks("api_versions", 4, **about)).api_keys
             }
         assert offered[11] == 9
 
@@ -228,7 +229,9 @@ async def test_common_versions_are_offered() -> None:
         wire = await wire_to(proxy)
         for release, joins in (("1.1", 2), ("2.8", 7), ("3.9", 7), ("4.3", 7)):
             with proxy.faults.as_kafka(release):
-                offered = {each.api_key: each.max_version for each in (await wire.asks("api_versions", 0)).api_keys}
+                offered = {
+                    api_key.api_key: api_key.max_version for api_key in (await wire.asks("api_versions", 0)).api_keys
+                }
             assert (offered[11], offered.get(68)) == (joins, None)
 
 
@@ -270,7 +273,7 @@ def written(config: dict[str, Any], folder: Path) -> Path:
 async def test_node_rule_skips_other_nodes() -> None:
     async with Cluster(nodes=2) as kafka, Proxy(kafka.bootstrap) as proxy:
         first = await wire_to(proxy)
-        ports = {each.node_id: each.port for each in (await first.asks("metadata", 12, topics=())).brokers}
+        ports = {broker.node_id: broker.port for broker in (await first.asks("metadata", 12, topics=())).brokers}
         one, two = await Waiting.to(ports[1]), await Waiting.to(ports[2])
         proxy.faults.on("Heartbeat", node=2).error("REBALANCE_IN_PROGRESS")
         assert await beat(two) == "REBALANCE_IN_PROGRESS"

@@ -25,12 +25,12 @@ async def brokers(port: int) -> dict[int, tuple[str, int]]:
     wire = await Waiting.to(port)
     answer = await wire.asks("metadata", 12, topics=())
     wire.close()
-    return {each.node_id: (each.host, each.port) for each in answer.brokers}
+    return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
 
 def ports_of(kafka: Cluster) -> list[int]:
     """The cluster's own ports."""
-    return [int(each.rpartition(":")[2]) for each in kafka.bootstrap.split(",")]
+    return [int(part.rpartition(":")[2]) for part in kafka.bootstrap.split(",")]
 
 
 async def test_every_node_has_a_port() -> None:

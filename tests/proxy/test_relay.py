@@ -106,8 +106,8 @@ def test_unrewritable_version_is_rejected(relay: Relay) -> None:
 def offered(*apis: tuple[int, int, int], version: int = 3, error: int = 0) -> bytes:
     """The body of an answer to ApiVersions."""
     if version < 3:
-        return SHORT.pack(error) + INT.pack(len(apis)) + b"".join(b"".join(map(SHORT.pack, each)) for each in apis)
-    listed = b"".join(b"".join(map(SHORT.pack, each)) + b"\x00" for each in apis)
+        return SHORT.pack(error) + INT.pack(len(apis)) + b"".join(b"".join(map(SHORT.pack, api)) for api in apis)
+    listed = b"".join(b"".join(map(SHORT.pack, api)) + b"\x00" for api in apis)
     return SHORT.pack(error) + bytes((len(apis) + 1,)) + listed + INT.pack(0) + b"\x00"
 
 

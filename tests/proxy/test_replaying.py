@@ -137,7 +137,7 @@ async def test_missing_response_times_out(talk: Path, monkeypatch: pytest.Monkey
     async with Cluster() as kafka:
         kafka.faults.on("SyncGroup").drop()
         played = await replay_async(talk, kafka.bootstrap, speed=100)
-    sync = next(each for each in played.differences if "SyncGroup" in each.asked)
+    sync = next(difference for difference in played.differences if "SyncGroup" in difference.asked)
     assert sync.heard == "nothing within 0.2 s more than recorded"
     assert played.asked == 9, "the others are asked all the same"
 

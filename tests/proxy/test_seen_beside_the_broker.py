@@ -46,7 +46,7 @@ def compared(name: str) -> Compared:
         if isinstance(sight, ClassicSight)
         for member_id in sight.connected.keys() - sight.members.keys()
     }
-    return Compared(beside(stage.seen, stage.said), [each.event for each in stage.seen], strangers)
+    return Compared(beside(stage.seen, stage.said), [record.event for record in stage.seen], strangers)
 
 
 @pytest.mark.parametrize("name", held())
@@ -68,17 +68,17 @@ def test_missing_knowledge_is_reported(name: str) -> None:
 
 def says_what_it_knows(seen: list[GroupEvent]) -> None:
     """Every event names its evidence, and no cause that only a coordinator's timers know."""
-    for each in seen:
-        assert each.detail, each
-        assert each.detail[EVIDENCE]
-        assert each.cause not in ("session_expired", "barrier_timeout", "sync_timeout", "epoch_timeout")
-        assert each.kind not in NEVER_SEEN
+    for record in seen:
+        assert record.detail, record
+        assert record.detail[EVIDENCE]
+        assert record.cause not in ("session_expired", "barrier_timeout", "sync_timeout", "epoch_timeout")
+        assert record.kind not in NEVER_SEEN
 
 
 def test_responses_omit_no_details() -> None:
     left_out, agreed = Counter[str](), Counter[str]()
     for name in (
-        each for each in held() if each.startswith(("classic/sync", "classic/rebalance", "consumer/rebalance"))
+        entry for entry in held() if entry.startswith(("classic/sync", "classic/rebalance", "consumer/rebalance"))
     ):
         left_out += compared(name).beside.left_out
         agreed += compared(name).beside.agreed

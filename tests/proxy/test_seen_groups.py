@@ -63,8 +63,10 @@ async def test_group_from_first_to_last_member() -> None:
                 assert group.coordinator == 1
             await group.wait_stable(members=1)
         await group.wait_state("Empty")
-        assert [each.cause for each in group.history] == [each.cause for each in kafka.group("billing").history]
-        assert [each.outcome for each in group.history] == ["completed"] * 4
+        assert [rebalance.cause for rebalance in group.history] == [
+            rebalance.cause for rebalance in kafka.group("billing").history
+        ]
+        assert [rebalance.outcome for rebalance in group.history] == ["completed"] * 4
         assert "the wire does not show why" not in group.timeline()
 
 
@@ -98,7 +100,7 @@ async def test_silent_member_is_not_expired() -> None:
             with proxy.faults.freeze(group="billing", member="bob*"):
                 await kafka.clock.advance(seconds=15)
                 await group.wait_stable(members=1)
-            (rebalance,) = [each for each in group.history if each.generation == group.generation]
+            (rebalance,) = [rebalance for rebalance in group.history if rebalance.generation == group.generation]
             assert rebalance.cause.startswith("unknown: ")
             assert "the wire does not show why" in rebalance.cause
             assert "expired" not in group.timeline()
@@ -122,7 +124,7 @@ async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict
         assert group.member("one").partitions == {"orders": (0, 1)} or kind == "share"
         assert not group.is_settled, "the first has not heard of the second"
         await wire.asks(api, version, group_id="g", member_id="two", member_epoch=-1)
-        assert [each.cause for each in group.events if each.kind == "member_removed"] == ["leave_explicit"]
+        assert [event.cause for event in group.events if event.kind == "member_removed"] == ["leave_explicit"]
         assert sorted(group.assignments) == ["one"]
         wire.close()
 
@@ -132,9 +134,9 @@ async def test_cluster_only_actions_are_rejected() -> None:
         group = proxy.group("billing")
         with pytest.raises(ControlError, match="a proxy can't move a coordinator"):
             group.move_coordinator(1)
-        for each in (group.delete(), group.commit({("orders", 0): 1}), group.reset()):
+        for item in (group.delete(), group.commit({("orders", 0): 1}), group.reset()):
             with pytest.raises(ControlError, match=r"^a proxy (deletes|commits)"):
-                await each
+                await item
         with pytest.raises(TimeoutError, match=r"group billing, of which nothing was heard is not stable$"):
             await group.wait_stable(timeout=0.01)
 
@@ -156,7 +158,7 @@ async def test_seen_groups_over_http() -> None:
         ):
             waited = await client.get("/groups/billing/wait", params={"members": 1})
             assert (waited.status_code, waited.json()["state"]) == (200, "Stable")
-            assert [each["id"] for each in (await client.get("/groups")).json()] == ["billing"]
+            assert [entry["id"] for entry in (await client.get("/groups")).json()] == ["billing"]
             member = (await client.get("/groups/billing/members/ada")).json()
             assert (member["client_id"], member["partitions"], member["session_ends_in_ms"]) == (
                 "ada", {"orders": [0]}, None,
@@ -166,7 +168,7 @@ async def test_seen_groups_over_http() -> None:
             assert explained[2].startswith("  ada: should send heartbeats; heard 0.")
             assert len((await client.get("/groups/billing/history")).json()) == 1
             past = (await client.get("/events/past", params={"group": "billing", "kind": "join_completed"})).json()
-            assert [each["detail"]["evidence"] for each in past] == ["an answer of the cluster"]
+            assert [item["detail"]["evidence"] for item in past] == ["an answer of the cluster"]
             assert (await client.get("/")).status_code == 200
             assert (await client.get("/overview/summary")).status_code == 200
             assert (await client.get("/groups/nobody")).status_code == 404
@@ -181,7 +183,7 @@ async def test_watch_shows_it() -> None:
             await proxy.group("billing").wait_stable(members=1)
             snapshot = await Controlled(where).look(0.0)
             (group,) = snapshot.groups
-            assert (group.group_id, group.state, [each.client_id for each in group.members or ()]) == (
+            assert (group.group_id, group.state, [member.client_id for member in group.members or ()]) == (
                 "billing",
                 "Stable",
                 ["ada"],
@@ -198,8 +200,8 @@ async def test_event_log_is_analyzable(tmp_path: Path) -> None:
                 await proxy.group("billing").wait_stable(members=1)
         (file,) = tmp_path.iterdir()
         rows = list(read_event_log(source_file(str(file))))
-        assert all(isinstance(each, GroupEvent) for each in rows)
-        kinds = [each.kind for each in rows if isinstance(each, GroupEvent)]
+        assert all(isinstance(row, GroupEvent) for row in rows)
+        kinds = [row.kind for row in rows if isinstance(row, GroupEvent)]
         assert kinds[:5] == [
             "member_id_issued", "member_added", "rebalance_started", "join_completed", "assignment_received",
         ]  # fmt: skip

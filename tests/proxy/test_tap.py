@@ -92,8 +92,8 @@ def test_fragmentation_changes_nothing(seed: int) -> None:
     assert through(chance, b"".join(requests), lambda data: asks(world.relay, data)) == b"".join(requests)
     assert through(chance, b"".join(answers), lambda data: hears(world.relay, data)) == b"".join(answers)
     wanted = [number for number, each in enumerate(requests) if each[4:6] == b"\x00\x0c"]
-    assert [each.request for each in world.notes.heard] == [requests[number] for number in wanted]
-    assert [each.answer for each in world.notes.heard] == [answers[number] for number in wanted]
+    assert [response.request for response in world.notes.heard] == [requests[number] for number in wanted]
+    assert [response.answer for response in world.notes.heard] == [answers[number] for number in wanted]
 
 
 def test_response_is_observed_before_rewriting() -> None:
@@ -102,7 +102,7 @@ def test_response_is_observed_before_rewriting() -> None:
     told = samples.frame(replace(samples.sample(entity("find_coordinator", 0)), host="kafka-1.example.org"), 2)
     passed = hears(world.relay, told[:9]) + hears(world.relay, told[9:])
     assert b"kafka-1" not in passed
-    assert [each.answer for each in world.notes.heard] == [told]
+    assert [response.answer for response in world.notes.heard] == [told]
 
 
 def test_request_without_response_is_reported() -> None:
@@ -120,7 +120,7 @@ def test_oversized_message_passes_unobserved() -> None:
     asks(world.relay, heartbeat(2))
     told = answer(2, bytes(HEARD_BYTES))
     assert hears(world.relay, told[:100]) + hears(world.relay, told[100:]) == told
-    assert [each.answer for each in world.notes.heard] == [None]
+    assert [response.answer for response in world.notes.heard] == [None]
 
 
 def test_failing_listener_is_harmless(lines: StringIO) -> None:

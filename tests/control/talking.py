@@ -72,7 +72,7 @@ class Lab:
 
     def state(self) -> str:
         """Of the group `$group`."""
-        groups = (each.groups.get(self.name("group")) for each in self.laboratory.cluster.coordinators)
+        groups = (coordinator.groups.get(self.name("group")) for coordinator in self.laboratory.cluster.coordinators)
         return next((group.state_name for group in groups if group is not None), "Dead")
 
     def violations(self) -> list[str]:

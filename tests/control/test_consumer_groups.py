@@ -70,10 +70,10 @@ def test_reconciliation_waits_for_revocation(lab: Lab) -> None:
     partition = f"{lab.name('topic')} {slow.revoking[lab.name('topic')][0]}"
     explanation = group.explain()
     assert explanation.headline == f"group {group.id}: Reconciling, epoch 4, 3 members"
-    assert [str(each) for each in explanation.waits] == [
+    assert [str(wait) for wait in explanation.waits] == [
         f"{slow} to revoke {partition}, which eve is to get; in 30 s: it is removed, and its partitions are free"
     ]
-    advice = {each.client: each.should for each in explanation.clients}
+    advice = {client.client: client.should for client in explanation.clients}
     assert advice[str(slow)].endswith(f"should revoke {partition}, and confirm that in a heartbeat (TopicPartitions)")
     assert advice["eve"] == f"has nothing; waits for {partition}, which {slow} still has"
     assert group.history[-1].laggard == slow.client_id

@@ -64,7 +64,7 @@ def test_partition_assigned_before_revocation(lab: Lab, monkeypatch: pytest.Monk
         """)
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
-    assert all("was assigned to" in each and "revoked it" in each for each in found)
+    assert all("was assigned to" in match and "revoked it" in match for match in found)
     assert all("Budget(two_owners=True)" in violation for violation in found)
 
 

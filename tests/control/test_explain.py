@@ -9,7 +9,7 @@ DELAY = "(group.initial.rebalance.delay.ms)"
 
 def explained(lab: Lab) -> Explanation:
     group_id = lab.name("group")
-    groups = (each.classic_group(group_id) for each in lab.laboratory.cluster.coordinators)
+    groups = (coordinator.classic_group(group_id) for coordinator in lab.laboratory.cluster.coordinators)
     group = next((group for group in groups if group is not None), None)
     events = lab.laboratory.recorder.events(group_id)
     return explain(group, group_id, lab.clock.now_ms(), lab.laboratory.is_alive, events)

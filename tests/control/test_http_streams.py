@@ -48,8 +48,8 @@ async def test_it_is_listed_beside_the_others(http: httpx.AsyncClient, streams: 
     assert (summary["type"], summary["members"]) == ("streams", 2)
     (group,) = (await http.get("/overview")).json()["groups"]
     assert group["shared"] == []
-    assert [each["tasks"] for each in group["members"]] == ["active 0_0", ""]
-    assert [each["what"] for each in group["waits"]] == ["to revoke active 0_1, which bob is to get"]
+    assert [item["tasks"] for item in group["members"]] == ["active 0_0", ""]
+    assert [item["what"] for item in group["waits"]] == ["to revoke active 0_1, which bob is to get"]
     (glance,) = (await http.get("/overview/summary")).json()
     assert glance["state"] == "Reconciling"
 

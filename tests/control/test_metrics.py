@@ -141,7 +141,7 @@ def test_excess_groups_share_a_counter(lab: Lab) -> None:
 
 
 def test_share_groups_and_record_outcomes(shared: SharingLab) -> None:
-    assert tuple(each.value for each in ShareGroupState) == SHARE_STATES
+    assert tuple(item.value for item in ShareGroupState) == SHARE_STATES
     metrics = Metrics(shared.laboratory.cluster)
     assert read(metrics)["kafka_server_share_in_flight_message_count{}"] == 0
     shared.produce("a b c")

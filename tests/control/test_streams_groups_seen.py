@@ -106,7 +106,7 @@ def test_revocation_precedes_task_assignment(two: StreamsLab) -> None:
 
 
 def test_rebalances_and_their_events(two: StreamsLab) -> None:
-    assert [each.outcome for each in two.words.history] == ["completed", "open"]
+    assert [rebalance.outcome for rebalance in two.words.history] == ["completed", "open"]
     assert (two.words.history[1].group_type, two.words.history[1].moved) == ("streams", 2)
     revoking = next(event for event in two.words.events if event.kind == "member_revoking")
     assert (revoking.client_id, revoking.detail) == ("ada", {"active": "0_2 0_3"})

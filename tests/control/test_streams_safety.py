@@ -70,7 +70,7 @@ def test_task_assigned_before_revocation(lab: Lab, monkeypatch: pytest.MonkeyPat
         """)
     found = lab.violations()
     assert len(found) == (0 if allowed else 1)
-    assert all("active task 0_1 was given to" in each and "has not revoked it" in each for each in found)
+    assert all("active task 0_1 was given to" in match and "has not revoked it" in match for match in found)
     assert all("Budget(two_owners=True)" in violation for violation in found)
 
 

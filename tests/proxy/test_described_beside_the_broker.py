@@ -45,7 +45,7 @@ def test_descriptions_add_members_outside_proxy() -> None:
     assert told >= {"member_added", "member_removed", "epoch_bumped"}
 
 
-@pytest.mark.parametrize("name", [each for each in PLAYED if each.startswith("streams/")])
+@pytest.mark.parametrize("name", [item for item in PLAYED if item.startswith("streams/")])
 def test_streams_groups_match_descriptions(name: str) -> None:
     stage = describe(FILES[name], some_past=True)
     assert stage.disagreeing == []

@@ -61,7 +61,7 @@ def test_remaining_differences_still_differ(name: str) -> None:
     assert compared(name).beside.differences, "take it out of the list"
 
 
-@pytest.mark.parametrize("name", [each for each in PLAYED if each not in held() and each not in DIFFERS])
+@pytest.mark.parametrize("name", [item for item in PLAYED if item not in held() and item not in DIFFERS])
 def test_missing_knowledge_is_reported(name: str) -> None:
     says_what_it_knows(compared(name).seen)
 

@@ -34,7 +34,7 @@ def test_failed_batch_drops_dependent_writes() -> None:
     assert not world.held
     assert not world.log[0]
     assert not world.coordinator.of_type("consumer")
-    assert [each.tickets[-1].error for each in (ada, bob)] == [E.coordinator_not_available] * 2
+    assert [item.tickets[-1].error for item in (ada, bob)] == [E.coordinator_not_available] * 2
     world.holding = False
     world.converges(ada, bob)
     assert {len(item.owned) for item in (ada, bob)} == {3}

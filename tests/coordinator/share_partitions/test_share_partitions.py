@@ -353,6 +353,6 @@ def test_terminal_states_are_left_by_nothing() -> None:
     ],
 )
 def test_requests_rejected_before_record_check(batches: list[tuple[int, int, list[int]]], bad: bool) -> None:
-    assert is_badly_formed([Acknowledgement(*each) for each in batches], 4, renews=False) is bad
+    assert is_badly_formed([Acknowledgement(*batch) for batch in batches], 4, renews=False) is bad
     for highest in (3, 4):
         assert is_badly_formed([Acknowledgement(0, 0, [4])], highest, renews=True) is (highest < 4)

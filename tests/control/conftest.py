@@ -1,4 +1,4 @@
-"""What the tests of this room share."""
+"""Fixtures of the tests in this folder."""
 
 from tests.control.sharing_lab import shared
 from tests.control.talking import lab

@@ -1,8 +1,8 @@
-"""Measures the page under load: `python -m tests.control.page_load [GROUPS] [MEMBERS] [RATE]`. Wants Chromium.
+"""Measures the page under load: `python -m tests.control.page_load [GROUPS] [MEMBERS] [RATE]`. Needs Chromium.
 
-RATE is in events a second. Groups of the consumer protocol are joined over one connection; then members leave and come
-back. Printed is how long the first picture takes, how far the page is behind, once a second, and which share of a
-processor each process takes: that is the same beside busy neighbours, times are not.
+RATE is in events per second. Members of consumer groups join over one connection; then members leave and return. The
+output is the time of the first picture, the delay of the page once a second, and the processor time of each process,
+which does not depend on other load.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Members:
         self._wire.says(_member(group, member).join(), member)
 
     def leaves_and_returns(self, group: str, member: str) -> None:
-        """The group rebalances twice."""
+        """Let a member leave and return: the group rebalances twice."""
         self._wire.says(_member(group, member).leave(), member)
         self.joins(group, member)
 
@@ -47,7 +47,7 @@ def _member(group: str, name: str) -> ConsumerMember:
 
 
 def processor_s() -> dict[str, float]:
-    """How long each kind of process below this one has computed so far."""
+    """Return the processor time of each type of child process so far."""
     parents: dict[int, int] = {}
     names: dict[int, str] = {}
     spent: dict[int, float] = {}
@@ -74,12 +74,12 @@ def processor_s() -> dict[str, float]:
 
 
 def since(before: dict[str, float]) -> dict[str, float]:
-    """How long each kind has computed since then."""
+    """Return the processor time of each type since then."""
     return {name: spent - before.get(name, 0.0) for name, spent in processor_s().items()}
 
 
 def main(groups: int = 500, members: int = 20, rate: int = 200) -> None:
-    """Measures, and prints."""
+    """Measure, and print the results."""
     given = [part for name in SETTINGS for part in ("--set", f"{name}={HOUR_MS}")]
     with serving(options=("--control", ":0", *given)) as ready, tab() as browser:
         bootstrap, _, control = ready.partition(" control=")
@@ -108,7 +108,7 @@ def main(groups: int = 500, members: int = 20, rate: int = 200) -> None:
 def rebalances(
     people: Members, http: httpx.Client, browser: Tab, groups: int, members: int, rate: int
 ) -> tuple[int, list[float]]:
-    """Members leave and return. Returns how many events that made, and how far behind the page was, each second."""
+    """Let members leave and return. Return the number of events, and the delay of the page in each second."""
     turn, begun, behind = 0, time.monotonic(), list[float]()
     first = last = last_event(http, f"group-{groups - 1:03}")  # who came last
     while last - first < SECONDS * rate:
@@ -124,7 +124,7 @@ def rebalances(
 
 
 def until_shown(browser: Tab, http: httpx.Client, group: str) -> float:
-    """How long it takes until the list shows what the group is now."""
+    """Return how long it takes until the list shows the group's current state."""
     began = time.monotonic()
     generation = http.get(f"/groups/{group}").json()["generation"]
     row = f"[...document.querySelectorAll('#groups li')].find(each => each.innerText.includes('{group}'))?.innerText"
@@ -133,12 +133,12 @@ def until_shown(browser: Tab, http: httpx.Client, group: str) -> float:
 
 
 def last_event(http: httpx.Client, group: str) -> int:
-    """The number of the group's last event; numbers have no gaps over all groups."""
+    """Return the number of the group's last event; numbers have no gaps over all groups."""
     return int(http.get("/events/past", params={"group": group}).json()[-1]["seq"])
 
 
 def told(computed: dict[str, float], wall_s: float) -> str:
-    """Processor seconds a second."""
+    """Format processor seconds per second."""
     return ", ".join(f"{name} {spent / wall_s:.2f}" for name, spent in sorted(computed.items()) if spent > 0)
 
 

@@ -15,7 +15,7 @@ from tests.support.chromium_tab import tab
 
 
 def main(to: Path) -> None:
-    """Three consumers, a fourth that joins, and one of the three that does not rejoin."""
+    """Show three consumers, a fourth one that joins, and one of the three that does not rejoin."""
     with serving(options=("--control", ":0")) as ready, tab() as browser, ExitStack() as members:
         bootstrap, _, control = ready.partition(" control=")
         http = members.enter_context(httpx.Client(base_url=f"http://{control}"))

@@ -36,18 +36,17 @@ class SharingLab(Lab):
         return self.name("topic")
 
     def produce(self, values: str) -> None:
-        """One batch: `a b c`."""
+        """Append one batch, such as `a b c`."""
         self.laboratory.topics.append(self.topic, *values.split())
 
     @property
     def held(self) -> list[str]:
-        """`0-1 ada, once`: what members hold, by the ids that the conversation gave them."""
+        """Return the acquired records with their members' names, such as `0-1 ada, once`."""
         return [
             f"{entry.first_offset}-{entry.last_offset} {self.person(entry.member_id)}" for entry in self.queue.held()
         ]
 
     def person(self, member_id: str) -> str:
-        """Who has an id."""
         return next((name for name in ("ada", "bob") if self.name(name) == member_id), member_id)
 
 

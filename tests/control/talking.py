@@ -1,4 +1,4 @@
-"""Conversations with a broker in the laboratory: lines as in a .talk file, and what the test does in between."""
+"""Conversations with a broker in the laboratory: lines of a .talk file, and actions of the test between them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LabStage(Stage):
 
 
 class Lab:
-    """A broker, its laboratory, and people who talk to it."""
+    """A broker, its laboratory, and its clients."""
 
     def __init__(self, profile: str = "default") -> None:
         self.stage = LabStage(PROFILES[profile])
@@ -47,42 +47,46 @@ class Lab:
         self._last_speaker = ""
 
     def talk(self, text: str) -> None:
-        """Plays lines. Raises Differs when the broker answers otherwise."""
+        """Play lines.
+
+        Raises:
+            Differs: The broker answers differently.
+        """
         for step in read_steps(Path("a test"), dedent(text).strip().splitlines(), self._last_speaker):
             self._last_speaker = step.speaker
             self.player.take(step)
 
     def settle(self) -> None:
-        """Lets the loop do what is due now."""
+        """Run everything that is due now."""
         self.stage.loop.settle()
 
     def name(self, name: str) -> str:
-        """What a name of the conversation stands for: `group`, `ada`."""
+        """Return the value of a name in the conversation, such as `group` or `ada`."""
         self.player._make_up_names(f"${name}")
         return str(self.player.names[name])
 
     def heard(self) -> Any:
-        """The fields of the last speaker's next answer, whatever it is."""
+        """Return the fields of the last speaker's next response."""
         client = self.player._clients[self._last_speaker]
         return self.player._hear(Step("answer", 0, "", self._last_speaker, {}), client)[1]
 
     def line(self, speaker: str) -> Line:
-        """Somebody's connection."""
+        """Return a client's connection."""
         return self.player._client(speaker).line
 
     def state(self) -> str:
-        """Of the group `$group`."""
+        """Return the state of `$group`."""
         groups = (coordinator.groups.get(self.name("group")) for coordinator in self.laboratory.cluster.coordinators)
         return next((group.state_name for group in groups if group is not None), "Dead")
 
     def violations(self) -> list[str]:
-        """What the safety oracle has noticed, which listens no longer."""
+        """Return the violations, after stopping the safety oracle."""
         assert self.laboratory.safety is not None
         return self.laboratory.safety.finish()
 
 
 def violations_of(conversation: Conversation) -> list[str]:
-    """What the safety oracle says to a conversation, as long as it is only about groups."""
+    """Return the violations in a conversation, up to the first step that is not about groups."""
     stage = LabStage(PROFILES[conversation.profile], conversation.warm)
     stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
     player = Player(stage)

@@ -1,4 +1,4 @@
-"""Who may ask at the control address: which names it answers to, which pages may ask, which tokens fit."""
+"""Access to the control address: host names, origins of pages, and tokens."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ async def test_its_own_names(broker: Broker, host: str) -> None:
     ],
 )
 async def test_rebound_dns_name_is_rejected(broker: Broker, host: str) -> None:
-    """DNS rebinding: for the browser Origin and Host are the same, so only the name tells."""
     shown = {"Host": host, "Origin": f"http://{host}"}
     async with client_of(broker) as client:
         made = await client.post("/topics", json={"name": "theirs"}, headers=shown)
@@ -84,7 +83,7 @@ async def test_rebound_dns_name_is_rejected(broker: Broker, host: str) -> None:
 
 
 def asked(path: str, host: str) -> Request:
-    """A request as the server hands it on, whatever the framework makes of its Host."""
+    """Return a request as the server passes it on, whatever the framework does with its Host."""
     headers = [(b"host", host.encode())]
     return Request(
         {"type": "http", "method": "POST", "scheme": "http", "path": path, "query_string": b"", "headers": headers}
@@ -93,7 +92,6 @@ def asked(path: str, host: str) -> Request:
 
 @pytest.mark.parametrize("host", ["localhost:9/page/?", "[::1]/page/?", "localhost/page/", "localhost"])
 def test_host_header_cannot_skip_token(host: str) -> None:
-    """Starlette before 1.0.1 put `request.url` together with whatever Host said."""
     refusal = Admission("secret").refusal(asked("/nodes/2/stop", host))
     assert refusal is not None
     assert refusal.status_code in (401, 403)

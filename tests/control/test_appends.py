@@ -1,4 +1,4 @@
-"""What a coordinator writes fails, is slow, or is held."""
+"""Writes of a coordinator fail, are slow, or are held."""
 
 import pytest
 

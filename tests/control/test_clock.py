@@ -163,7 +163,6 @@ def test_jump_keeps_live_streams_members() -> None:
 
 @pytest.mark.long
 def test_long_jump_skips_missed_housekeeping(lab: Lab) -> None:
-    """Retention and compaction come thousands of times a day; in a jump they come in its last minute."""
     topics = lab.laboratory.cluster.topics
     passes, ordinary = 0, topics.maintain
 
@@ -177,7 +176,7 @@ def test_long_jump_skips_missed_housekeeping(lab: Lab) -> None:
     in_a_minute = passes
     assert 1 < in_a_minute < 10
     lab.laboratory.advance(60_000)
-    assert passes > in_a_minute, "and goes on as before"
+    assert passes > in_a_minute, "and continues as before"
 
 
 def test_jump_may_expire_all_members(lab: Lab) -> None:
@@ -196,7 +195,7 @@ def test_jump_keeps_event_order(lab: Lab) -> None:
         eve <- NONE {generation_id: 3, members: [{member_id: $eve}]}
         """)
     assert lab.state() == "CompletingRebalance"
-    lab.laboratory.advance(5_000)  # eve does not sync, and there is nobody else
+    lab.laboratory.advance(5_000)  # eve does not sync, and is the only member
     assert lab.state() == "Empty"
 
 

@@ -1,4 +1,4 @@
-"""What the laboratory and the log tell of groups of the consumer protocol (KIP-848)."""
+"""Consumer groups (KIP-848) in the laboratory and the log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def the_group(lab: Lab) -> Group:
 
 
 def shared(lab: Lab) -> Group:
-    """Ada and bob have two partitions each; what happens from now on is recorded."""
+    """Let ada and bob share four partitions, and record later events."""
     lab.talk(SHARED)
     lab.laboratory.record()
     lab.clock.pause()
@@ -30,7 +30,7 @@ def shared(lab: Lab) -> Group:
 
 
 def third_joins(lab: Lab) -> Group:
-    """Eve joins, and the group has another target: one of the others is to give up a partition."""
+    """Let eve join, so that one of the others must revoke a partition."""
     group = shared(lab)
     lab.laboratory.advance(1_000)  # group.consumer.assignment.interval.ms
     lab.talk("""

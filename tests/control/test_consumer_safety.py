@@ -1,4 +1,4 @@
-"""What must never be in groups of the consumer protocol is noticed, and what Kafka allows is not."""
+"""Violations in consumer groups are detected, and behaviour that Kafka allows is not reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARED = """
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    """A broker whose groups compute targets at once, and somebody who watches."""
+    """A broker whose groups compute targets at once, with a safety oracle."""
     made = Lab("consumer")
     made.laboratory.watch_safety(Budget())
     yield made
@@ -73,8 +73,8 @@ def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
 
 
 @pytest.mark.plain("it replaces a function of a module that may be compiled")
-@pytest.mark.parametrize(("epoch", "told"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
-def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+@pytest.mark.parametrize(("epoch", "message"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
+def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, message: str) -> None:
     respond = consumer_heartbeating._response
 
     def wrong(*each: Any) -> Any:
@@ -89,12 +89,12 @@ def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, to
           <- NONE
         """)
     (found,) = lab.violations()
-    assert told in found
+    assert message in found
 
 
 @pytest.mark.plain("it replaces a method of a class that may be compiled")
 @pytest.mark.parametrize(
-    ("who", "epoch", "told"),
+    ("who", "epoch", "message"),
     [
         ("ada", 4, "at epoch 4, when it was at 3"),
         ("ada", 1, "at epoch 1"),
@@ -102,7 +102,7 @@ def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, to
     ],
 )
 def test_commit_with_required_rejection(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, message: str
 ) -> None:
     monkeypatch.setattr(ConsumerGroup, "check_commit", lambda *_, **__: ErrorCode.none)
     lab.talk(f"""
@@ -111,11 +111,10 @@ def test_commit_with_required_rejection(
           <- {{topics: [...]}}
         """)
     (found,) = lab.violations()
-    assert told in found
+    assert message in found
 
 
 def test_commit_for_partition_of_other_member(lab: Lab) -> None:
-    """Kafka accepts it: it looks at epochs only."""
     lab.talk(f"""
         {SHARED}
         bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
@@ -139,7 +138,6 @@ def test_commit_without_assignment(lab: Lab) -> None:
 
 
 def test_unowned_partition_beyond_budget(lab: Lab) -> None:
-    """Ada leaves, and bob sends no heartbeat for a while: what was hers waits for it."""
     assert lab.laboratory.safety is not None
     lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
     lab.clock.pause()
@@ -157,7 +155,6 @@ def test_unowned_partition_beyond_budget(lab: Lab) -> None:
 
 
 def test_unowned_partition_within_budget(lab: Lab) -> None:
-    """Who is still giving a partition up owns it: it is nobody's from its last word until another one gets it."""
     assert lab.laboratory.safety is not None
     lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
     lab.clock.pause()

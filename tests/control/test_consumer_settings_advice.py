@@ -1,4 +1,4 @@
-"""What is badly set in groups of the consumer protocol (KIP-848)."""
+"""Advice about settings of consumer groups (KIP-848)."""
 
 from __future__ import annotations
 

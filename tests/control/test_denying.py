@@ -94,7 +94,6 @@ def test_unsupported_denial_is_rejected(lab: Lab) -> None:
 
 
 def test_acl_removed_during_rebalance_strands_member(lab: Lab) -> None:
-    """Nobody is removed for it. The rebalance waits for who may not join, and explain says why."""
     cluster = lab.laboratory.cluster
     cluster.settings.authorizer_class_name = STANDARD_AUTHORIZER
     cluster.ask_for_rights()

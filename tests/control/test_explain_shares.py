@@ -1,4 +1,4 @@
-"""Share groups in words: who holds which records, and why a record does not come."""
+"""Explanations of share groups: owners of records, and reasons for missing deliveries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.batches import batch
 
 
 def why(lab: SharingLab, offset: int) -> str:
-    """Why a record does not come."""
+    """Return why a record is not delivered."""
     told = lab.queue.explain_record(lab.topic, 0, offset)
     name, _, sentence = told.partition(": ")
     assert name == f"{lab.topic}-0 {offset}"
@@ -17,13 +17,13 @@ def why(lab: SharingLab, offset: int) -> str:
 
 
 def partition(lab: SharingLab) -> str:
-    """What is said of the one partition."""
+    """Return the explanation of the only partition."""
     (told,) = lab.queue.explain().partitions
     return told.removeprefix(f"{lab.topic}-0: ")
 
 
 def ada_fetches(lab: SharingLab, epoch: int = 0, most: int = 500) -> None:
-    """She takes no more than so many."""
+    """Let ada fetch at most this many records."""
     partitions = ", from: {$topic: [0]}" if not epoch else ""
     lab.talk(f"""
         ada ShareFetch v2 {{epoch: {epoch}, max_records: {most}, share_acquire_mode: 1{partitions}}}
@@ -159,7 +159,7 @@ def test_open_transaction_blocks_records(shared: SharingLab) -> None:
 
 
 def _begin_a_transaction(lab: SharingLab) -> None:
-    """A record of a producer that has not said how its transaction ends."""
+    """Append a record of a producer with an open transaction."""
     cluster = lab.laboratory.cluster
     topic = cluster.topics.by_name(lab.topic)
     assert topic is not None

@@ -1,4 +1,4 @@
-"""Coordinators that move: zombies that go on answering, and loads that are held at their end."""
+"""Coordinators that move: zombies that keep answering, and loads that are held at their end."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_zombie_join_never_gets_assignment(lab: Lab) -> None:
         """)
     group = group_of(lab)
     assert (group.generation, [member.client_id for member in group.members]) == (2, ["ada", "bob"])
-    assert len(group.history) == before, "what a zombie begins is no rebalance of the group"
+    assert len(group.history) == before, "a zombie's rebalance does not count for the group"
     assert "reported by zombie node" in group.timeline()
 
 

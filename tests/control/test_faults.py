@@ -116,7 +116,7 @@ def test_chance_comes_from_the_seed() -> None:
         {"group": "another"},
         {"instance": "b"},
         {"client_id": "bob"},
-        {"member": "nobody"},
+        {"member": "missing"},
         {"generation": 2},
         {"version": "0-3"},
         {"state": "PreparingRebalance"},

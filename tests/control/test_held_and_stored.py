@@ -1,4 +1,4 @@
-"""A request that was held is finished as any other: its disk may be full, and what it changed is synced first."""
+"""A held request ends like any other: its disk may be full, and its changes are synced first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HeldOnSlowDisk(OnSlowDisk):
         self.laboratory.attach(self.server)
 
     def wait(self, seconds: float) -> None:
-        """Time passes, by the brokers' clock."""
+        """Advance the brokers' clock."""
         self.clock.advance(round(seconds * 1000))
         self.server.advance(self.clock.now_ms())
         for _ in range(3):  # a turn for what was held, one for the sync, one for what follows
@@ -48,7 +48,7 @@ def create(client: Client) -> None:
 
 
 def created(client: Client) -> list[ErrorCode]:
-    """What CreateTopics was answered; nothing yet: an empty list."""
+    """Return the response to CreateTopics, or an empty list while it is pending."""
     return [response.topics[0].error_code for _, response in client.hears("create_topics", 5)]
 
 

@@ -17,8 +17,7 @@ from tests.control.talking import Lab
 
 LAUGHS = "- l0: &l0 [ha]\n" + "".join(
     f"- l{number}: &l{number} [{', '.join([f'*l{number - 1}'] * 9)}]\n" for number in range(1, 12)
-)
-"""Billion laughs: each line stands for nine times the one before."""
+)  # billion laughs attack: each line refers nine times to the previous one
 
 
 @pytest.fixture
@@ -125,11 +124,11 @@ async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab:
     told = (await http.get(f"/groups/{name}/explanation")).json()
     assert told[0] == f"group {name}: PreparingRebalance, generation 2, 1 member"
     assert told[1].startswith("  waits for bob to join (JoinGroup); in ")
-    assert (await http.get("/groups/nobody/explanation")).status_code == 404
-    missing = await http.get("/groups/nobody")
+    assert (await http.get("/groups/missing/explanation")).status_code == 404
+    missing = await http.get("/groups/missing")
     assert (missing.status_code, missing.json()["detail"]) == (
         404,
-        "group nobody does not exist or has no coordinator",
+        "group missing does not exist or has no coordinator",
     )
 
 
@@ -151,11 +150,11 @@ async def test_coordinator_move_needs_existing_node(http: httpx.AsyncClient, lab
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/groups/nobody", "group nobody does not exist or has no coordinator"),
-        ("/groups/nobody/explanation", "group nobody does not exist or has no coordinator"),
-        ("/groups/nobody/members/ada", "group nobody does not exist or has no coordinator"),
-        ("/groups/nobody/history", "group nobody does not exist and has no recorded events"),
-        ("/groups/nobody/timeline", "group nobody does not exist and has no recorded events"),
+        ("/groups/missing", "group missing does not exist or has no coordinator"),
+        ("/groups/missing/explanation", "group missing does not exist or has no coordinator"),
+        ("/groups/missing/members/ada", "group missing does not exist or has no coordinator"),
+        ("/groups/missing/history", "group missing does not exist and has no recorded events"),
+        ("/groups/missing/timeline", "group missing does not exist and has no recorded events"),
         ("/leaders?topic=nowhere", "topic nowhere does not exist"),
     ],
 )
@@ -374,7 +373,7 @@ def test_openapi_is_a_document(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told", "sentence"),
+    ("path", "body", "sentence"),
     [
         ("/faults", {"do": "drop", "time": 1}, "unknown field 'time'; did you mean times?"),
         ("/faults", {"do": "drop", "match": "Heartbeat"}, "match: Input should be a valid dictionary"),
@@ -393,9 +392,9 @@ def test_openapi_is_a_document(lab: Lab) -> None:
     ],
 )
 async def test_meaningless_request_gets_message(
-    http: httpx.AsyncClient, lab: Lab, path: str, told: object, sentence: str
+    http: httpx.AsyncClient, lab: Lab, path: str, body: object, sentence: str
 ) -> None:
-    answer = await http.post(path, json=told)
+    answer = await http.post(path, json=body)
     assert (answer.status_code, sentence in answer.json()["detail"]) == (422, True), answer.text
     assert [*lab.faults, *lab.gates, *lab.laboratory.appends.rules] == []
 

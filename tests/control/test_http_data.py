@@ -1,4 +1,4 @@
-"""Records, offsets, and members that fall silent, over HTTP: what a test in any language prepares and looks at."""
+"""Records, offsets, and silent members over HTTP, for tests in any language."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.control.talking import Lab
 
 @pytest.fixture
 def streams() -> Lab:
-    """Ada has two tasks, one of which she is to give up for bob."""
+    """Ada with two tasks, one of which must be revoked for bob."""
     made = Lab("streams")
     made.laboratory.record()
     made.talk("""

@@ -1,4 +1,4 @@
-"""Sessions after jumps of the clock: each live member has what heartbeats in time would have left it."""
+"""Sessions after jumps of the clock: each live member has the time that heartbeats in time would have left it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -114,7 +114,6 @@ def test_two_jumps_equal_one(name: str, first_ms: int, second_ms: int) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_returning_members_outlive_jumps(name: str) -> None:
-    """One member after the other is silent for less than its session: none of them is removed."""
     kind = KINDS[name]
     lab = open_lab(kind)
     for member in MEMBERS:

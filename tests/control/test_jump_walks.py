@@ -1,7 +1,7 @@
-"""The clock jumps, again and again, beside members that join, rejoin, hang up and stay silent, as chance has it.
+"""The clock jumps repeatedly while random members join, rejoin, disconnect and stay silent.
 
-Nobody who lives is removed, whatever a jump meets on its way; everybody who is silent is. A member acts only while the
-jump lets it: between its steps and in its halts.
+No live member is removed, whatever happens during a jump; silent members are removed. A member acts only while the jump
+allows it: between its steps and in its halts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from tests.talk.stage import Line
 
 GROUP = "walkers"
 JUMPS = 4
-LONGEST_MS = 120_000
-"""The longest session, and the longest rebalance."""
+LONGEST_MS = 120_000  # the longest session, and the longest rebalance
 
 
 @dataclass(eq=False, kw_only=True)
@@ -32,18 +31,16 @@ class Walker(ClassicMember):
     """A member of the classic group, as clients are: one request at a time, and the next when it is answered."""
 
     line: Line
-    version: int
-    """Of JoinGroup."""
+    version: int  # of JoinGroup
     asked: Said | None = None
-    removals: int = 0
-    """How often it has heard that it is no member any more."""
+    removals: int = 0  # number of times it has received UNKNOWN_MEMBER_ID
 
     @property
     def is_in(self) -> bool:
         return self.phase == SYNCED
 
     def acts(self) -> None:
-        """Hears what has come, or asks for what comes next."""
+        """Read responses, or send the next request."""
         if self.line.frames:
             assert self.asked is not None
             said, self.asked = self.asked, None
@@ -66,8 +63,7 @@ class Walk:
         self.lab, self.random = lab, Random(seed)
         self.living: list[Walker] = []
         self.silent: list[Walker] = []
-        self.stays = False
-        """Whether nobody comes or falls silent any more."""
+        self.stays = False  # whether members do not join or fall silent any more
         self.comes()
 
     def comes(self) -> None:
@@ -79,7 +75,7 @@ class Walk:
         self.living.append(walker)
 
     def goes_on(self) -> None:
-        """A moment of real time."""
+        """Let a moment of real time pass."""
         self.random.choice(self.living).acts()
         if self.stays:
             return
@@ -101,14 +97,14 @@ class Walk:
         while not jumping.done():
             self.goes_on()
             await asyncio.sleep(0)
-        assert jumping.result() == [], "somebody was left behind"
+        assert jumping.result() == [], "a live member was removed"
 
     def settles(self) -> None:
         for _ in range(100):
             were_in = all(member.is_in for member in self.living)
             for member in self.living:
-                member.acts()  # asks
-                member.acts()  # hears, if it is answered at once
+                member.acts()  # sends a request
+                member.acts()  # receives the response, if it is immediate
             if were_in and all(member.is_in for member in self.living):
                 return
         raise AssertionError("the group is never stable")

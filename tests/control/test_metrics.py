@@ -1,4 +1,4 @@
-"""What Prometheus reads of a broker and its groups."""
+"""Prometheus metrics of a broker and its groups."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,7 +21,7 @@ def metrics(lab: Lab) -> Metrics:
 
 
 def read(metrics: Metrics) -> dict[str, float]:
-    """`name{label="value"}` to value, without the node, for which there is only one."""
+    """Return samples by `name{label="value"}`, without the label of the only node."""
     found = {}
     for family in text_string_to_metric_families(metrics.text().decode()):
         for sample in family.samples:
@@ -59,7 +59,7 @@ def test_rebalances_by_cause_and_group(lab: Lab, metrics: Metrics) -> None:
     started = sum(value for name, value in told.items() if name.startswith(f"{P}rebalance_total"))
     assert told[f"{P}rebalance_by_group_total{{{lab.name('group')}}}"] == started
     assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 0
-    # Bob's join superseded the first one, in which nobody had synced yet.
+    # Bob's join superseded the first rebalance, in which no member had synced yet.
     assert (started, told[f"{P}completed_rebalance_seconds_count{{}}"]) == (3, 2)
 
 
@@ -122,7 +122,7 @@ def test_commits_are_counted_once(lab: Lab, metrics: Metrics) -> None:
         """)
     told = read(metrics)
     assert (told[f"{P}offset_commit_total{{}}"], told[f"{P}num_offsets{{}}"]) == (2, 2)
-    lab.talk("wait 60001 ms")  # the sums are told, and the member is gone
+    lab.talk("wait 60001 ms")  # the sums are reported, and the member is gone
     assert read(metrics)[f"{P}offset_commit_total{{}}"] == 2
 
 

@@ -1,4 +1,4 @@
-"""The page's files, and the endpoints that only the page asks."""
+"""The page's files, and the endpoints that only the page uses."""
 
 from __future__ import annotations
 

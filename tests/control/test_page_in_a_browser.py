@@ -1,4 +1,4 @@
-"""The page in a real browser, beside a real broker and a real consumer."""
+"""The page in a real browser, with a real broker and a real consumer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser() -> Iterator[Tab]:
 
 @contextmanager
 def broker(*options: str, control: str = ":0") -> Iterator[tuple[str, str]]:
-    """Its bootstrap address and its control address."""
+    """Yield a bootstrap address and a control address."""
     with serving(options=("--control", control, *options)) as ready:
         bootstrap, _, address = ready.partition(" control=")
         yield bootstrap, f"http://{address.split()[0]}"
@@ -44,7 +44,7 @@ def shows(words: str, part: str = "body") -> str:
 
 
 def click(words: str) -> str:
-    """Presses the first button that says so."""
+    """Return a script that clicks the first button with this text."""
     return (
         f"[...document.querySelectorAll('button')].find(each => each.innerText.includes({json.dumps(words)})).click()"
     )
@@ -63,7 +63,7 @@ def test_group_from_first_join_to_gate(browser: Tab) -> None:
             browser.until(shows("Stable", "#group"))
             assert browser.ask("document.title") == "billing - kohort"
             browser.until("document.querySelectorAll('#owners rect.c0').length == 4")
-            # ada is kept from joining again, and the page says whom the group waits for.
+            # ada cannot join again, and the page shows the member that the group waits for.
             http.post("/faults", json={"match": {"api": "JoinGroup", "client_id": "ada"}, "do": "hold"})
             with polling(bootstrap, "billing", "bob"):
                 browser.until(shows("1 of 2 members have joined", "#group"))
@@ -108,7 +108,7 @@ def test_page_opens_with_past_events(browser: Tab) -> None:
             with polling(bootstrap, "billing", "bob"):
                 http.get("/groups/billing/wait", params={"state": "PreparingRebalance"}).raise_for_status()
                 browser.open(control, SCREEN)
-                browser.until(shows("Waits for ada to join (JoinGroup)", "#group"))  # nobody has chosen it
+                browser.until(shows("Waits for ada to join (JoinGroup)", "#group"))  # the page opens it by itself
                 browser.until(shows("member added ada", "#events"))
                 rows = "[...document.querySelectorAll('#glance tbody tr')].map(each => each.innerText.split(/\\s+/)[0])"
                 browser.until(f"{rows}.join() === 'billing,calm'")
@@ -191,7 +191,7 @@ def test_token_from_prompt_or_address(browser: Tab, monkeypatch: pytest.MonkeyPa
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """A port that nobody else is given while its broker is away, as the near end of a connection either."""
+    """Return a port that no other process receives while its broker is stopped, not even as a client port."""
     with socket.socket() as keeper:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keeper.bind(("127.0.0.1", 0))

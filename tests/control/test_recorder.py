@@ -1,4 +1,4 @@
-"""What happened, as a test asks for it afterwards."""
+"""Recorded events, as a test queries them afterwards."""
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_late_member_is_named(lab: Lab) -> None:
         """)
     last = history(lab)[-1]
     assert last.evicted == (lab.name("bob"),)
-    assert last.laggard == "bob", "a client id, as where somebody is only late"
+    assert last.laggard == "bob", "a client id, as for a late member"
 
 
 def test_expired_session_has_description(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""Rules are found by what they ask for (`kohort.control.faults.rule_index`), and none is missed."""
+"""Rules are found by their conditions (`kohort.control.faults.rule_index`), and none is missed."""
 
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ APIS = ("Heartbeat", "LeaveGroup")
 
 
 class Said(RequestFacts):
-    """A request that somebody might send."""
+    """Request of a client."""
 
     __slots__ = ("_api",)
 

@@ -1,4 +1,4 @@
-"""What must never be is noticed, and what may be is not."""
+"""Violations are detected, and allowed behaviour is not reported."""
 
 from kohort.control import assignments
 from kohort.control.safety import Budget
@@ -85,8 +85,7 @@ AT_50 = """
       <- {topics: [...]}
     ada LeaveGroup v1
       <- NONE
-    """
-"""Then nobody is left."""
+    """  # then no member is left
 BACK_TO_40 = """
     given bob shares a stable group {protocols: {range: subscription(t)}, shares: {bob: assignment(t:0)}}
     bob OffsetCommit v8 {generation_id: 3, offsets: {t: {0: 40}}}
@@ -134,7 +133,7 @@ def test_recreated_topic_resets_commits(lab: Lab) -> None:
 
 def test_empty_group_may_leave_partitions_unowned(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=1_000))
-    lab.talk(AT_50)  # t-1 is nobody's, for no time at all
+    lab.talk(AT_50)  # t-1 has no owner, but for 0 ms
     lab.talk("wait 60000 ms")
     assert lab.violations() == []
 
@@ -165,7 +164,6 @@ def test_one_that_the_test_wants(lab: Lab) -> None:
 
 
 def test_revoking_member_may_still_commit(lab: Lab) -> None:
-    """A cooperative handover: ada has been told to give up t-1, and bob gets it in the next generation."""
     watched(lab)
     lab.talk("""
         given ada, bob share a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0)}}
@@ -176,7 +174,6 @@ def test_revoking_member_may_still_commit(lab: Lab) -> None:
 
 
 def test_owner_commits_during_rebalance(lab: Lab) -> None:
-    """Commits in onPartitionsRevoked: the rebalance has begun, and the last assignment counts."""
     watched(lab)
     lab.talk(f"""
         given ada, bob share a stable group {SHARED}
@@ -191,7 +188,7 @@ def test_owner_commits_during_rebalance(lab: Lab) -> None:
 
 
 def given_records(lab: Lab, count: int) -> None:
-    """Partition t-0 gets so many."""
+    """Append this many records to partition t-0."""
     cluster = lab.laboratory.cluster
     topic = cluster.topics.by_name("t")
     assert topic is not None
@@ -237,7 +234,7 @@ IN_A_TRANSACTION = """
 
 
 def commits(lab: Lab, *offsets: int, committed: bool, error: str = "NONE") -> None:
-    """A transaction of the producer with these commits, one after the other."""
+    """Commit a transaction of the producer with these commits, one after the other."""
     lines = [
         "producer AddOffsetsToTxn v3 {transactional_id: $txn, producer_id: $producer, producer_epoch: $epoch, "
         "group_id: $group}\n  <- eventually NONE"

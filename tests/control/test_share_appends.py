@@ -1,4 +1,4 @@
-"""What is written of a share group's records fails, is slow, or is held: who has the records meanwhile."""
+"""Writes of a share group's states fail, are slow, or are held, and the owners of the records meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lab() -> ShareLab:
 
 
 def outcome(answer: Any) -> E:
-    """What a fetch hears of what it said."""
+    """Return the result of the acknowledgements in a fetch."""
     return E(answer.responses[0].partitions[0].acknowledge_error_code)
 
 

@@ -1,4 +1,4 @@
-"""What a test may do to the requests of share groups, and what a jump of the clock does to their members and locks."""
+"""Rules for requests of share groups, and effects of clock jumps on their members and locks."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_jump_expires_locks_but_not_members(lab: ShareLab) -> None:
     assert lab.members() == ["ada"]
     home.connection.connection_lost(None)
     lab.laboratory.advance(60_000)
-    assert lab.members() == [], "who only fetches is no member for that"
+    assert lab.members() == [], "fetching does not make a member"
 
 
 def test_silenced_member_is_not_kept_alive(lab: ShareLab) -> None:

@@ -1,4 +1,4 @@
-"""Share groups as a test sees them: who holds which records, how often they were delivered, what is left."""
+"""Share groups in tests: owners of records, delivery counts, remaining records."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_redelivery_works_like_expired_locks(shared_by_two: SharingLab) -> None:
         """)
     assert lab.queue.redeliver(member="ada") == 1
     assert lab.held == ["2-2 bob", "3-3 bob"]
-    assert lab.queue.redeliver(member="nobody") == 0
+    assert lab.queue.redeliver(member="unknown") == 0
 
 
 def test_waiting_fetch_gets_redelivered_records(shared: SharingLab) -> None:
@@ -192,7 +192,7 @@ def test_unknown_group(lab: Lab) -> None:
 def test_group_settles_when_all_have_assignments(shared: SharingLab) -> None:
     assert shared.queue.is_settled
     shared.laboratory.topics.create_partitions(shared.topic, 2)
-    assert not shared.queue.is_settled, "the second partition is nobody's"
+    assert not shared.queue.is_settled, "the second partition has no owner"
     shared.talk("""
         ada share-beats
           <- NONE

@@ -1,4 +1,4 @@
-"""The safety oracle for share groups: each violation is noticed, and what may be is none."""
+"""The safety oracle for share groups: each violation is detected, and allowed behaviour is not reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.broker import Broker
 
 
 def _topic() -> Topic:
-    """A topic of one partition."""
+    """Return a topic of one partition."""
     topic = Broker().cluster.topics.create("t", 1, 1)
     assert isinstance(topic, Topic)
     topic.topic_id = uuid4()
@@ -24,7 +24,7 @@ def _topic() -> Topic:
 
 
 class Told:
-    """An oracle that is told events, and what it says."""
+    """A safety oracle that receives events, with its violations."""
 
     def __init__(self) -> None:
         self.violations: list[str] = []
@@ -52,11 +52,11 @@ class Told:
         self.safety.on_event(Recorded(node, "", 1, event))
 
     def reads_anew(self, start: int, node: int = 1) -> None:
-        """A leader has read what is written."""
+        """Report that a leader has read the stored state."""
         self.hear("share_partition_loaded", node=node, detail={"start": str(start)})
 
     def moves_start(self, before: int, start: int, node: int = 1) -> None:
-        """The share partition begins later."""
+        """Report that the start of the share partition moved."""
         self.hear("share_start_moved", node=node, detail={"from": str(before), "to": str(start)})
 
 
@@ -79,7 +79,7 @@ STORIES: dict[str, tuple[list[tuple[str, str, str | None]], list[str]]] = {
          ("records_acquired", "0", "bob")],
         ["group g: t-0 0 was delivered to bob, and it was already finished"],
     ),
-    "accepted by one who does not hold it": (
+    "accepted by another member": (
         [("records_acquired", "0-3", "ada"), ("records_accepted", "2-3", "bob")],
         ["group g: t-0 2-3: records accepted of bob, and ada holds it"],
     ),

@@ -1,4 +1,4 @@
-"""The safety oracle for share groups beside brokers: it finds their mistakes, and nothing else that they do."""
+"""The safety oracle for share groups with brokers: it detects their errors only."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Watched:
         self.laboratory.watch_safety(Budget())
 
     def moves(self, topic: str, index: int, node: int) -> None:
-        """A partition gets another leader."""
+        """Move a partition to another leader."""
         found = self.broker.cluster.topics.by_name(topic)
         assert found is not None
         self.broker.server.act(partial(move_leader, self.broker.cluster, found, found.partitions[index], node))
 
     def ada_with_two_records(self, leader: int) -> Member:
-        """The node that leads the partition has given her all that there is."""
+        """Let ada acquire all records from the leader."""
         ready(self.broker, replicas=2)
         produce(self.broker, b"a", b"b")
         self.moves("t", 0, leader)
@@ -51,7 +51,7 @@ class Watched:
         return ada
 
     def told(self) -> list[tuple[int, str]]:
-        """The nodes and the kinds of the group's events."""
+        """Return the nodes and types of the group's events."""
         return [
             (event.node_id, event.event.kind) for event in self.laboratory.recorder if event.event.group_id == GROUP
         ]

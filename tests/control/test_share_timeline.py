@@ -1,4 +1,4 @@
-"""What happens to a share group and its records, as a test asks for it afterwards, wherever partitions are led."""
+"""Events of a share group and its records, as a test queries them afterwards, whichever nodes lead its partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams groups as a test sees them: who has which tasks, what the topology needs, which task waits for whom."""
+"""Streams groups in tests: owners of tasks, requirements of the topology, tasks that wait for members."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def streams() -> Iterator[StreamsLab]:
 
 @pytest.fixture
 def two(streams: StreamsLab) -> StreamsLab:
-    """Ada has all four tasks, two of which she is to give up for bob."""
+    """Ada with all four tasks, two of which must be revoked for bob."""
     streams.talk(ALONE + BOB_JOINS)
     streams.talk("""
         ada streams-beats {owns: {0: [0, 1, 2, 3]}}

@@ -1,4 +1,4 @@
-"""What must never be in streams groups is noticed, and what Kafka allows is not."""
+"""Violations in streams groups are detected, and behaviour that Kafka allows is not reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARED = """
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    """A broker whose groups compute targets at once, and somebody who watches."""
+    """A broker whose groups compute targets at once, with a safety oracle."""
     made = Lab("streams")
     made.laboratory.watch_safety(Budget())
     yield made
@@ -75,9 +75,9 @@ def test_task_assigned_before_revocation(lab: Lab, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("epoch", "told"), [(0, "active tasks without an epoch"), (99, "at epoch 99, the group only at")]
+    ("epoch", "message"), [(0, "active tasks without an epoch"), (99, "at epoch 99, the group only at")]
 )
-def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, message: str) -> None:
     answer = streams_heartbeating.__dict__["answer"]
 
     def wrong(*each: Any, **more: Any) -> Any:
@@ -92,11 +92,11 @@ def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, to
           <- NONE
         """)
     (found,) = lab.violations()
-    assert told in found
+    assert message in found
 
 
 @pytest.mark.parametrize(
-    ("who", "epoch", "told"),
+    ("who", "epoch", "message"),
     [
         ("ada", 4, "at epoch 4, when it was at 3"),
         ("bob", 2, "at epoch 2, but was assigned at 3"),
@@ -105,7 +105,7 @@ def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, to
     ],
 )
 def test_commit_with_required_rejection(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, message: str
 ) -> None:
     monkeypatch.setattr(StreamsGroup, "check_commit", lambda *_, **__: ErrorCode.none)
     lab.talk(f"""
@@ -114,11 +114,10 @@ def test_commit_with_required_rejection(
           <- {{topics: [...]}}
         """)
     (found,) = lab.violations()
-    assert told in found
+    assert message in found
 
 
 def test_commit_for_task_of_other_member(lab: Lab) -> None:
-    """Kafka accepts it: it looks at epochs only."""
     lab.talk(f"""
         {SHARED}
         bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
@@ -130,7 +129,6 @@ def test_commit_for_task_of_other_member(lab: Lab) -> None:
 
 
 def test_commit_without_task(lab: Lab) -> None:
-    """Bob is a member, and all tasks are still ada's; she has given up one that nobody has been given yet."""
     lab.talk("""
         given topic $topic with 2 partitions
         given ada shares a streams group {topology: {0: {reads: [$topic]}}}

@@ -1,4 +1,4 @@
-"""Rules about what clients are told: who leads, which nodes there are, which versions are served."""
+"""Rules that change responses: leaders, nodes, and supported versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builds in `clients/` make of `/openapi.json`: it has all that is served, and they come by it."""
+"""Clients that the builds in `clients/` generate from `/openapi.json`: they contain every operation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ OF_EVERY_OBJECT = {
     "hashCode()",
     "clone()",
     "finalize()",
-}
-"""Methods that Java lets nobody have anew, or with another answer."""
+}  # methods that Java does not allow to be redefined, or with another return type
 GENERATOR = Path(__file__).parent.parent.parent / "clients" / "generator"
 
 
@@ -53,7 +52,7 @@ def document() -> Document:
 
 @cache
 def made() -> dict[str, str]:
-    """The text of each file, by its name."""
+    """Return the text of each file by its name."""
     files = made_files(document())
     return {Path(path).name: text for file in files.values() for path, text in file.items()}
 
@@ -104,7 +103,6 @@ def test_client_has_every_type(file: str) -> None:
 
 
 def test_java_takes_every_name() -> None:
-    """What `make clients` compiles, so far as names go."""
     methods = re.findall(r"^ +public (?:static )?[\w<>, ]+ (\w+)\((.*)\) {$", made()["Control.java"], re.MULTILINE)
     components = re.findall(r'^ +@JsonProperty\("\w+"\) [\w<>, ]+ (\w+),?$', made()["Control.java"], re.MULTILINE)
     takes = [re.sub(r"(\w+(?:<.*>)?) \w+", r"\1", given) for _, given in methods]
@@ -115,7 +113,7 @@ def test_java_takes_every_name() -> None:
 
 
 def generated(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What comes of the command as the builds run it, in a copy of `clients`, by a Python that has no packages."""
+    """Return the output of the command that the builds run, in a copy of `clients`, with a Python without packages."""
     shutil.copytree(GENERATOR, folder / "generator")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KOHORT_")}
     return subprocess.run(
@@ -149,14 +147,18 @@ def test_build_uses_running_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "told"),
+    ("variable", "value", "message"),
     [
-        ("KOHORT_COMMAND", "no-such-kohort", "there is no no-such-kohort; install kohort with its extra control, or "),
+        (
+            "KOHORT_COMMAND",
+            "no-such-kohort",
+            "command no-such-kohort not found; install kohort with its extra control, or ",
+        ),
         ("KOHORT_COMMAND", "true", "true does not serve a control address\n"),
         ("KOHORT_CONTROL", "127.0.0.1:1", "http://127.0.0.1:1 does not serve an /openapi.json: "),
     ],
 )
-def test_build_without_broker_prints_advice(tmp_path: Path, variable: str, value: str, told: str) -> None:
+def test_build_without_broker_prints_advice(tmp_path: Path, variable: str, value: str, message: str) -> None:
     ended = generated(tmp_path, **{variable: value})
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith(told)
+    assert ended.stderr.startswith(message)

@@ -16,7 +16,7 @@ class Elsewhere:
         return "proxy", port
 
     def listed(self, node_ids: set[int]) -> None:
-        """Nobody asks."""
+        pass
 
 
 def asks(relay: Relay, *data: bytes) -> bytes:
@@ -36,18 +36,18 @@ def hears(relay: Relay, *data: bytes) -> bytes:
 
 
 def answer(correlation_id: int, body: bytes = b"") -> bytes:
-    """A frame of a node."""
+    """Return a frame of a node."""
     return INT.pack(4 + len(body)) + INT.pack(correlation_id) + body
 
 
 def unknown(key: int, version: int, correlation_id: int, body: bytes = b"\x00?") -> bytes:
-    """A request that nobody here knows."""
+    """Return a request of an API that the proxy does not know."""
     data = SHORT.pack(key) + SHORT.pack(version) + INT.pack(correlation_id) + b"\xff\xff" + (body or b"\x00")
     return INT.pack(len(data)) + data
 
 
 def through(chance: Random, data: bytes, passes: Callable[[bytes], bytes]) -> bytes:
-    """All of what comes out for data in pieces of any size."""
+    """Return the complete output for data in pieces of any size."""
     out, at = b"", 0
     while at < len(data):
         size = chance.choice((1, 2, 5, 50, 3_000))

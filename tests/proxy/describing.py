@@ -1,4 +1,4 @@
-"""Conversations that go through a relay, while coordinators are asked past it how the groups are."""
+"""Conversations through a relay, while coordinators are queried directly for descriptions of the groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_REST = ("Stable", "Empty")
 
 
 class Described(NamedTuple):
-    """What was said of a group, and the version of what was known of it when it was asked."""
+    """Description of a group, and the version of the known state at the time of the query."""
 
     group_id: str
     kind: str
@@ -31,15 +31,18 @@ class Described(NamedTuple):
 
 
 class DescribedStage(OverheardStage):
-    """A broker that is asked after each step."""
+    """A broker that is queried after each step."""
 
     def __init__(self, conversation: Conversation, *, late: bool = False, some_past: bool = False) -> None:
-        """`late`: answers come when the next step is over. `some_past`: every other connection goes past the relay."""
+        """Create the stage.
+
+        Args:
+            late: Apply descriptions only after the next step.
+            some_past: Let every other connection bypass the relay.
+        """
         super().__init__(conversation)
-        self.taken = 0
-        """Descriptions that were taken over."""
-        self.disagreeing: list[str] = []
-        """What is otherwise than was said, right after it was taken over."""
+        self.taken = 0  # descriptions that were applied
+        self.disagreeing: list[str] = []  # differences to descriptions right after they were applied
         self._late = late
         self._some_past = some_past
         self._connections = 0
@@ -47,14 +50,14 @@ class DescribedStage(OverheardStage):
         self._under_way: list[Described] = []
 
     def connect(self, port: int = FIRST_PORT) -> Line:
-        """A new connection, through the relay or past it."""
+        """Return a new connection, through the relay or directly."""
         self._connections += 1
         if self._some_past and self._connections % 2 == 0:
             return self._straight(next(node.id for node in self.server.cluster.nodes if node.port == port))
         return super().connect(port)
 
     def step_is_over(self) -> None:
-        """Asks how each group is that has been heard of, and takes the answers that are there."""
+        """Request descriptions of all known groups, and apply those that have arrived."""
         super().step_is_over()
         came = self._under_way
         self._under_way = [
@@ -98,7 +101,11 @@ class DescribedStage(OverheardStage):
 
 
 def describe(conversation: Conversation, *, late: bool = False, some_past: bool = False) -> DescribedStage:
-    """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
+    """Play a conversation to its end.
+
+    Raises:
+        Differs: A response differs from the one without a relay.
+    """
     stage = DescribedStage(conversation, late=late, some_past=some_past)
     play_on(stage, conversation)
     return stage

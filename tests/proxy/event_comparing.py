@@ -1,4 +1,4 @@
-"""What a proxy says of groups, beside what the broker itself says."""
+"""Compares the proxy's events of groups with those of the broker."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kohort.coordinator.events.group_event import GroupEvent
 from kohort.proxy.seen.event_desk import UNKNOWN_CAUSE
 from tests.talk.conversations import FILES
 
+# without conversations whose broker restarts: that has other events, and closes connections
 PLAYED = [name for name, each in FILES.items() if not each.has("restarts")]
-"""Not those whose broker restarts: it has other events then, and the connections of before have ended."""
 
+# columns that depend on the time of observation, or count unobserved things
 MEASURED = {
     "ts", "mono_us", "co_partition", "co_epoch", "log_offset", "rebalance_id", "detail", "duration_us", "state_from",
 }  # fmt: skip
-"""Columns that depend on when something was seen, or count what is not."""
 COMPARED = [field.name for field in fields(GroupEvent) if field.name not in MEASURED]
 
 BOTH_PROTOCOLS = "members of both protocols, of whom the proxy shows those of the newer one"
-UNHEARD = "the cluster has acted by its timers, or on a coordinator's own account, before anybody spoke again"
+UNHEARD = "the cluster has acted by its timers, or on a coordinator's own account, before the next request"
 DIFFERS = {
     "classic/leadership-moves-while-a-join-waits": UNHEARD,
     "classic/mixed-running-classic-group-is-upgraded": BOTH_PROTOCOLS,
@@ -30,31 +30,27 @@ DIFFERS = {
     "consumer/rebalance-target-moves-twice": UNHEARD,
     "consumer/static-instance-id-is-taken": "UNKNOWN_MEMBER_ID is meant for another instance id",
     "consumer/static-steps-out-and-stays-away": UNHEARD,
-    "consumer/subscription-changes": "a name that is given twice is no other subscription",
-}
-"""Conversations of which the proxy says something else, and why."""
+    "consumer/subscription-changes": "a name that is listed twice does not change the subscription",
+}  # conversations in which the proxy's events differ, with the reason
 
 
 class Difference(NamedTuple):
     """An event that the broker has not reported so."""
 
     seen: GroupEvent
-    columns: tuple[str, ...]
-    """In which it differs; none: there is no such event."""
+    columns: tuple[str, ...]  # differing columns; empty if the event does not exist
 
 
 class Beside(NamedTuple):
     """Events of the proxy, each taken for the broker's that is most like it."""
 
     differences: list[Difference]
-    agreed: Counter[str]
-    """Kinds, and how many the broker and the proxy both say."""
-    left_out: Counter[str]
-    """Those that only the broker says."""
+    agreed: Counter[str]  # number of events that both have, by type
+    left_out: Counter[str]  # events that only the broker has
 
 
 def beside(seen_events: Iterable[Recorded], said_events: Iterable[Recorded]) -> Beside:
-    """Compares what the proxy says with what the broker says."""
+    """Compare the proxy's events with the broker's."""
     said = [said_event.event for said_event in said_events if said_event.event.group_id is not None]
     differences, agreed = [], Counter[str]()
     for seen in (seen_event.event for seen_event in seen_events):
@@ -70,7 +66,7 @@ def beside(seen_events: Iterable[Recorded], said_events: Iterable[Recorded]) -> 
 
 
 def differing(seen: GroupEvent, said: GroupEvent) -> tuple[str, ...]:
-    """Columns in which the proxy says something, and something else. That a cause is not known is nothing."""
+    """Return the columns in which the proxy has another value. An unknown cause is not a difference."""
     return tuple(
         name
         for name in COMPARED
@@ -81,12 +77,12 @@ def differing(seen: GroupEvent, said: GroupEvent) -> tuple[str, ...]:
 
 
 def is_of_both_protocols(name: str) -> bool:
-    """Whether classic members may be in consumer groups."""
+    """Return whether the conversation may have classic members in consumer groups."""
     return "migration" in name or "classic-member" in name
 
 
 def held() -> list[str]:
-    """The recordings that are compared column by column."""
+    """Return the conversations that are compared column by column."""
     return [
         item
         for item in PLAYED

@@ -1,4 +1,4 @@
-"""Conversations with a broker that go through a relay, so that both say what happened to the groups."""
+"""Conversations through a relay, so that both the proxy and the broker have events of the groups."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ class AsTheyAre:
     """Nodes whose ports here are their own."""
 
     def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """See `Nodes`."""
         return host, port
 
     def listed(self, node_ids: set[int]) -> None:
-        """Nobody asks."""
+        pass
 
 
 class RelayedLine(Line):
@@ -39,7 +38,7 @@ class RelayedLine(Line):
         super().__init__(stage.loop, connection, port)
 
     def say(self, data: bytes) -> None:
-        """The client sends bytes."""
+        """Send bytes of the client."""
         pieces: list[Any] = [data]
         if self._relay is not None and not self.closed:
             try:
@@ -52,7 +51,7 @@ class RelayedLine(Line):
             super().say(bytes(piece))
 
     def write(self, data: bytes | memoryview) -> None:
-        """The broker answers."""
+        """Send bytes of the broker."""
         pieces: list[Any] = [data]
         if self._relay is not None:
             pieces = self._relay.answers(bytes(data))
@@ -62,7 +61,7 @@ class RelayedLine(Line):
             super().write(bytes(piece))
 
     def close(self) -> None:
-        """Either side hangs up."""
+        """Close the connection from either side."""
         if not self.closed:
             self._line.hung_up()
         super().close()
@@ -71,7 +70,7 @@ class RelayedLine(Line):
 
 
 class OverheardStage(Stage):
-    """A broker whose own events are kept beside those of who listens to what passes."""
+    """A broker with its own events, next to those of a listener to the traffic."""
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(PROFILES[conversation.profile], conversation.warm)
@@ -86,24 +85,32 @@ class OverheardStage(Stage):
         self.server.cluster.group_events.listen(self.said.append)
 
     def connect(self, port: int = FIRST_PORT) -> Line:
-        """A new connection to the node that listens there, through a relay."""
+        """Return a new connection to the node that listens there, through a relay."""
         node = next(node for node in self.server.cluster.nodes if node.port == port)
         return RelayedLine(self, Connection(self.server, node), port, node.id)
 
     def step_is_over(self) -> None:
-        """What waits is known to wait."""
+        """Record waiting requests."""
         self.listener.settle(self.clock.now_us())
 
 
 def overhear(conversation: Conversation) -> OverheardStage:
-    """Plays a conversation to its end. Raises Differs where somebody hears something else than without a relay."""
+    """Play a conversation to its end.
+
+    Raises:
+        Differs: A response differs from the one without a relay.
+    """
     stage = OverheardStage(conversation)
     play_on(stage, conversation)
     return stage
 
 
 def play_on(stage: OverheardStage, conversation: Conversation) -> None:
-    """Plays a conversation to its end, and closes the stage. Raises Differs, as `overhear`."""
+    """Play a conversation to its end, and close the stage.
+
+    Raises:
+        Differs: A response differs.
+    """
     player = Player(stage)
     try:
         for step in conversation.steps:

@@ -31,15 +31,14 @@ class Speaker:
 
 
 class Passing:
-    """Requests and answers that pass, the time, and what is made of them."""
+    """Requests and responses that pass, the time, and the resulting state."""
 
     def __init__(self) -> None:
         self.now_us = 0
         self.recorded: list[Recorded] = []
         events = EventFeed("seen")
         events.listen(self.recorded.append)
-        self.needed: list[tuple[str, str]] = []
-        """Groups, and their kinds, of which the cluster is to be asked."""
+        self.needed: list[tuple[str, str]] = []  # groups that need a description, with their types
         self.listener = GroupListener(SightWorld(Moment(0), events), needs=lambda *each: self.needed.append(each))
         self.tap = Tap(lambda: self.now_us)
         self.tap.listen(self.listener)
@@ -47,15 +46,15 @@ class Passing:
 
     @property
     def events(self) -> list[GroupEvent]:
-        """What has been told so far."""
+        """Return the events so far."""
         return [item.event for item in self.recorded]
 
     def says(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> None:
-        """A client asks something on its own connection, and is answered."""
+        """Pass a request of a client on its own connection, and the response."""
         self.asks(client, api, error, **fields)()
 
     def asks(self, client: str, api: str, error: ErrorCode = ErrorCode.none, /, **fields: Any) -> Callable[[], object]:
-        """A client asks something. What is returned lets the answer pass."""
+        """Pass a request of a client, and return a function that passes the response."""
         relay = self.lines.setdefault(client, Relay(Elsewhere(), line=self.tap.line(Speaker())))
         asks(relay, frame(api, VERSIONS[api], 1, client_id=client, **fields))
         answer: dict[str, Any] = {"error_code": error}
@@ -69,12 +68,11 @@ class Passing:
         return partial(hears, relay, data)
 
     def beats(self, client: str, error: ErrorCode = ErrorCode.none, group: str = "g", generation: int = 4) -> None:
-        """A member's heartbeat, a second after what was before."""
+        """Pass a member's heartbeat, a second after the previous event."""
         self.now_us += S
         self.says(client, "heartbeat", error, group_id=group, generation_id=generation, member_id=f"{client}-1")
 
     def sight(self, group: str = "g") -> ClassicSight:
-        """A group."""
         sight = self.listener.groups[group]
         assert isinstance(sight, ClassicSight)
         return sight

@@ -17,7 +17,7 @@ from tests.support.wires import Waiting
 
 @asynccontextmanager
 async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[ProxyServer]:
-    """A proxy before whoever listens on ports of this machine."""
+    """Yield a proxy before servers on ports of this machine."""
     where = [("127.0.0.1", port) for port in ports]
     proxy = ProxyServer(where, asyncio.get_running_loop(), SystemClock(), security)
     await proxy.listen("127.0.0.1", 0)
@@ -28,19 +28,19 @@ async def proxied(*ports: int, security: Security = OPEN) -> AsyncIterator[Proxy
 
 
 async def wire_to(where: Cluster | Proxy) -> Waiting:
-    """A client's connection to a cluster, or through a proxy."""
+    """Return a client's connection to a cluster, or through a proxy."""
     return await Waiting.to(int(where.bootstrap.rpartition(":")[2]))
 
 
 async def until(condition: Callable[[], object], timeout_s: float = 30) -> None:
-    """Until something holds that sockets bring about."""
+    """Wait for a condition that depends on sockets."""
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.001)
 
 
 async def log_in(wire: Waiting, security: Security) -> None:
-    """Lets a client log in itself."""
+    """Log in with the client's own credentials."""
     talk = sasl.log_in(security, 1)
     key, version, body = next(talk)
     while True:

@@ -23,7 +23,7 @@ VALUES: dict[str, object] = {
 
 
 def sample(cls: Any, records: bytes = b"records", tagged: bool = True) -> Any:
-    """An object of one of kio's classes: two elements in each list. `tagged`: fields with tags are sent, too."""
+    """Return an object of one of kio's classes with two elements in each list. `tagged`: set tagged fields, too."""
     return cls(
         **{field.name: _value(field, records, tagged) for field in fields(cls) if tagged or "tag" not in field.metadata}
     )
@@ -62,7 +62,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def frame(answer: Any, correlation_id: int) -> bytes:
-    """An answer as it travels, its length included."""
+    """Return an encoded response with its length prefix."""
     body = BytesIO()
     entity_writer(type(answer))(body, answer)
     whole = INT.pack(correlation_id) + (b"\x00" if type(answer).__flexible__ else b"") + body.getvalue()
@@ -70,7 +70,7 @@ def frame(answer: Any, correlation_id: int) -> bytes:
 
 
 def read(data: bytes, name: str, version: int) -> Any:
-    """The answer in a frame that is all there is, padding (which kio does not skip) left out."""
+    """Decode the response in a frame, without padding, which kio does not skip."""
     cls = entity(name, version)
     assert INT.unpack_from(data) == (len(data) - 4,)
     start = 4 + 4 + bool(cls.__flexible__)
@@ -97,7 +97,7 @@ def _unpadded(data: bytes, name: str, version: int) -> bytes:
 
 
 def moved(answer: Any, to: Callable[[int, str, int], tuple[str, int]]) -> Any:
-    """The answer with all addresses replaced."""
+    """Return the response with all addresses replaced."""
     changes: dict[str, Any] = {}
     for field in fields(answer):
         value = getattr(answer, field.name)

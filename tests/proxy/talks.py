@@ -1,4 +1,4 @@
-"""Recorded conversations, and what makes them."""
+"""Recorded conversations, and functions that record them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BEATS = f"""{FIRST_LINE}
       5 ms  bob <- UNKNOWN_MEMBER_ID
       6 ms  ada <- UNKNOWN_MEMBER_ID
       7 ms  bob disconnects
-"""
-"""Two clients that nobody knows; one was killed."""
+"""  # two unknown clients; one was killed
 
+# a member joins a group that had been in generation 56, commits, falls silent, and is removed
 JOINS = f"""{FIRST_LINE}
       0 ms  ada connects as ada
       1 ms  ada Metadata v12 {{topics: [{{name: orders}}]}}
@@ -47,12 +47,11 @@ JOINS = f"""{FIRST_LINE}
   12001 ms  ada/2 <- UNKNOWN_MEMBER_ID
   12100 ms  ada/2 disconnects
 """  # noqa: E501 - as they are written
-"""A member joins a group that had been in generation 56, commits, falls silent, and is dropped."""
 
 
 @asynccontextmanager
 async def recorded(path: Path, kafka: Cluster) -> AsyncIterator[Waiting]:
-    """A connection to a cluster through a proxy that records what is said."""
+    """Yield a connection to a cluster through a recording proxy."""
     async with proxied(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
         with recording(proxy.tap, path):
             wire = await Waiting.to(proxy.port)

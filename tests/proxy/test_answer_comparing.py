@@ -1,4 +1,4 @@
-"""Answers are compared but for ids, and for what generations are counted from."""
+"""Responses are compared without ids, and relative to the first generations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BILLING = Whose("billing")
 
 
 def compared(bindings: Bindings, expected: str, heard: str, whose: Whose = BILLING) -> list[str]:
-    """What differs between two answers, as text."""
+    """Return the differences between two responses in text form."""
     return differences(read_values(expected), read_values(heard), bindings, whose)
 
 
@@ -55,7 +55,7 @@ def test_producer_epochs_count_separately() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "heard", "lines"),
+    ("expected", "received", "lines"),
     [
         ("{}", "{members: []}", ["members: expected nothing, heard []"]),
         ("{a: 1, b: 2}", "{b: 2}", ["a: expected 1, heard nothing"]),
@@ -64,8 +64,8 @@ def test_producer_epochs_count_separately() -> None:
         ("{a: 1}", '{a: "1"}', ['a: expected 1, heard "1"']),
     ],
 )
-def test_differences_show_their_location(expected: str, heard: str, lines: list[str]) -> None:
-    assert compared(Bindings(), expected, heard) == lines
+def test_differences_show_their_location(expected: str, received: str, lines: list[str]) -> None:
+    assert compared(Bindings(), expected, received) == lines
 
 
 def test_members_may_come_in_any_order() -> None:

@@ -42,14 +42,14 @@ class Here:
 
 
 def asked(nodes: Here, key: int, version: int, correlation_id: int = 5) -> Relay:
-    """A relay whose client has asked."""
+    """Return a relay whose client has sent a request."""
     relay = Relay(nodes)
     relay.requests(request(key, version, correlation_id))
     return relay
 
 
 def request(key: int, version: int, correlation_id: int) -> bytes:
-    """The header of a request, and a body that nobody looks at: as Produce it has acks=-1."""
+    """Return the header of a request with an arbitrary body: as Produce it has acks=-1."""
     header = SHORT.pack(key) + SHORT.pack(version) + INT.pack(correlation_id) + b"\x00\x03ada"
     flexible = b"\x00" if version >= API_BY_KEY[key].first_flexible else b""
     body = (b"\x00" if version >= 9 else b"\xff\xff" if version >= 3 else b"") + b"\xff\xff" + bytes(8)
@@ -57,14 +57,14 @@ def request(key: int, version: int, correlation_id: int) -> bytes:
 
 
 def heard(relay: Relay, data: bytes, piece: int) -> bytes:
-    """What the client hears of an answer that comes in pieces of a size."""
+    """Return what the client receives of a response that arrives in pieces of a size."""
     return b"".join(
         bytes(response) for at in range(0, len(data), piece) for response in relay.answers(data[at : at + piece])
     )
 
 
 def kinds(cls: Any) -> Iterator[Any]:
-    """A class and all that its fields hold."""
+    """Yield a class and the classes of its fields."""
     yield cls
     for field in fields(cls):
         inner = samples._without_none(field.type)
@@ -74,7 +74,6 @@ def kinds(cls: Any) -> Iterator[Any]:
 
 
 def test_all_address_fields_are_covered() -> None:
-    """The next version of Kafka may have more of them: then whoever takes it up decides here."""
     found: set[str] = set()
     for folder in Path(kio.schema.__file__).parent.iterdir():
         for file in folder.glob("v*/response.py"):
@@ -109,12 +108,11 @@ def test_large_fetch_keeps_its_length(key: int, version: int, host: str, piece: 
     assert len(told) == len(data)
     expected = samples.moved(answer, nodes.address)
     if len(host) > len(end[0].host):
-        expected = replace(expected, node_endpoints=())  # there is no room: clients ask where the leader is
+        expected = replace(expected, node_endpoints=())  # no space: clients look up the leader
     assert samples.read(told, name, version) == expected
 
 
 def test_large_response_is_streamed() -> None:
-    """No more than the last piece is held."""
     answer = samples.sample(entity("fetch", 18), records=bytes(1_000_000), tagged=False)
     data = samples.frame(answer, 5)
     relay = asked(Here(), 1, 18)
@@ -152,4 +150,4 @@ def test_unreadable_response_versions_are_blocked() -> None:
     assert not passable(3, known_versions("metadata")[-1] + 1)
     assert passable(1, 0), "old ones say no address"
     assert not passable(78, 0)
-    assert passable(93, 4), "an API that nobody knows"
+    assert passable(93, 4), "an unknown API"

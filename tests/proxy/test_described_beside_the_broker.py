@@ -1,4 +1,4 @@
-"""The cluster is asked after each step of a conversation how its groups are: what the proxy says of them stays true."""
+"""The cluster is queried after each step of a conversation: the proxy's state of the groups stays true."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from tests.proxy.event_comparing import PLAYED, beside, held
 from tests.support.effort import CHOSEN
 from tests.talk.conversations import FILES
 
-ALL = held() if CHOSEN == "deep" else held()[::3]
-"""A run for every change plays a third of them."""
+ALL = held() if CHOSEN == "deep" else held()[::3]  # the tests of every change play a third of them
+# those with the most events of members
 REBALANCES = [entry for entry in held() if "/rebalance" in entry or "/static" in entry or "/members" in entry]
-"""Those in which most happens to members."""
 
 
 def is_described(seen: GroupEvent) -> bool:
-    """Whether a description has shown it."""
+    """Return whether an event is based on a description."""
     return (seen.detail or {})[EVIDENCE].startswith(DESCRIBED)
 
 

@@ -1,4 +1,4 @@
-"""What a description of a classic group adds to what has passed, and what it leaves alone."""
+"""Effects of a classic group's description on the state from observed traffic."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from tests.proxy.passing import Passing, S
 def said(
     state: str, *clients: str, metadata: bytes = b"", instance_ids: Mapping[str, str] | None = None
 ) -> DescribedGroup:
-    """A group with a member `ada-1` for ada, and so on; each has the partition of its place.
-
-    `instance_ids`: those of static members, by client.
-    """
+    """Return a group with a member `ada-1` for ada, and so on; each owns the partition of its index."""
     shares = [write_assignment(Assignment(partitions={"orders": (place,)})) for place in range(len(clients))]
     return DescribedGroup(
         error_code=ErrorCode.none,
@@ -43,13 +40,13 @@ def said(
 
 
 def describe(passing: Passing, what: DescribedGroup, version: int | None = None) -> bool:
-    """The cluster is asked, and answers at once; or has been asked earlier."""
+    """Apply a description that was requested now, or earlier."""
     asked = passing.listener.version_of("g") if version is None else version
     return passing.listener.described("g", "classic", what, asked, passing.now_us)
 
 
 def explained(passing: Passing) -> list[str]:
-    """The explanation, a line each."""
+    """Return the lines of the explanation."""
     return str(explain_seen("g", passing.listener.groups["g"], passing.now_us)).splitlines()
 
 
@@ -95,7 +92,7 @@ def test_description_waits_for_leave_response() -> None:
     assert describe(passing, said("Stable", "ada", "bob"))
     leaving = {"group_id": "g", "members": (MemberIdentity(member_id="ada-1", group_instance_id=None, reason="done"),)}
     answer = passing.asks("ada", "leave_group", **leaving)
-    assert not describe(passing, said("PreparingRebalance", "bob")), "perhaps it tells of just that"
+    assert not describe(passing, said("PreparingRebalance", "bob")), "it may describe just that"
     answer()
     removed = passing.events[0]
     assert (removed.kind, removed.cause, removed.client_reason) == ("member_removed", "leave_explicit", "done")
@@ -162,7 +159,7 @@ def test_offset_only_group_appears_once_described() -> None:
     assert passing.listener.version_of("g") == UNHEARD
     assert describe(passing, said("Empty"), UNHEARD)
     assert passing.sight().group.state.value == "Empty"
-    assert describe(passing, said("Stable", "ada"), UNHEARD) is False, "it has been heard of since"
+    assert describe(passing, said("Stable", "ada"), UNHEARD) is False, "its traffic has passed since"
 
 
 def test_unreadable_metadata_is_ignored() -> None:
@@ -186,6 +183,6 @@ def test_describe_error_is_shown() -> None:
     passing.listener.not_described("unheard", "GROUP_AUTHORIZATION_FAILED")
     assert explained(passing)[0].endswith("the cluster does not describe it: GROUP_AUTHORIZATION_FAILED")
     passing.listener.described("g", "share", Any, passing.listener.version_of("g"), 0)
-    assert sorted(passing.sight().members) == ["ada-1"], "an answer about another kind of group"
+    assert sorted(passing.sight().members) == ["ada-1"], "a response about another type of group"
     assert describe(passing, said("Stable", "ada"))
     assert explained(passing)[0] == "group g: Stable, generation 4, 1 member"

@@ -1,4 +1,4 @@
-"""When the cluster is asked about groups, on a clock that the test owns: seldom, together, and not after a refusal."""
+"""Queries for descriptions of groups with a manual clock: rarely, together, and not after a refusal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEP_MS = 50
 
 
 class Asking:
-    """A cluster that answers what it is told to, and who hears that."""
+    """A cluster with prepared responses, and a listener."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -47,7 +47,7 @@ class Asking:
         return dict.fromkeys(wanted, self.answer)
 
     async def after(self, length_ms: int) -> list[list[str]]:
-        """Time goes by. Returns the rounds of questions in it."""
+        """Advance the clock. Return the rounds of queries in that time."""
         self.rounds.clear()
         await self._settle()
         for _ in range(length_ms // STEP_MS):
@@ -89,12 +89,12 @@ async def test_group_is_described_every_second() -> None:
     assert await asking.after(0) == [["g"]]
     assert asking.heard == [("g", "as it is")]
     asking.descriptions.look("g", "classic")
-    assert await asking.after(FRESH_MS) == [], "who looks at what is fresh is no reason to ask"
+    assert await asking.after(FRESH_MS) == [], "reading a fresh description sends no query"
     asking.descriptions.look("g", "classic")
     assert await asking.after(0) == [["g"]]
     asking.descriptions.need("g", "classic")
     assert await asking.after(FRESH_MS // 2) == []
-    assert await asking.after(FRESH_MS // 2) == [["g"]], "what is needed is asked for when the second is over"
+    assert await asking.after(FRESH_MS // 2) == [["g"]], "needed descriptions are requested after the second"
 
 
 async def test_stale_response_is_requested_again() -> None:

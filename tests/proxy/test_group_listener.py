@@ -1,4 +1,4 @@
-"""Groups that were at work before anybody listened, and what is kept of groups that nobody speaks of any more."""
+"""Groups that were active before the listener, and the state of groups without traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How groups are, as the proxy asks their coordinators: one that is away takes away its own groups, and no others."""
+"""Queries of coordinators: an unreachable one affects its own groups only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGro
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kohort.proxy.group_questions import GroupAnswer, away, group_answers
 
-COORDINATORS = {"billing": 1, "audit": 2, "queue": 2}
-"""By group, the port of its coordinator."""
+COORDINATORS = {"billing": 1, "audit": 2, "queue": 2}  # port of the coordinator by group
 
 
 class Node:
-    """A connection to one node, and what was asked there."""
+    """A connection to one node, and its requests."""
 
     def __init__(self, nodes: Nodes, port: int) -> None:
         self.nodes = nodes
@@ -61,7 +60,7 @@ class Node:
 
 
 class Nodes:
-    """Two nodes at ports 1 and 2, and what is wrong with them."""
+    """Two nodes at ports 1 and 2, and their faults."""
 
     def __init__(self) -> None:
         self.away: set[int] = set()

@@ -1,4 +1,4 @@
-"""Groups that are at work before the proxy starts, or past it: it asks the cluster how they are."""
+"""Groups that are active before the proxy starts, or bypass it: the proxy queries the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @asynccontextmanager
 async def consuming(bootstrap: str, name: str) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer of `orders` in the group billing."""
+    """Yield a consumer of `orders` in the group billing."""
     consumer = AIOKafkaConsumer(
         "orders",
         bootstrap_servers=bootstrap,
@@ -44,7 +44,7 @@ async def consuming(bootstrap: str, name: str) -> AsyncIterator[AIOKafkaConsumer
 
 @asynccontextmanager
 async def at_work(*names: str) -> AsyncIterator[Cluster]:
-    """A cluster where the group billing has members, before there is a proxy."""
+    """Yield a cluster where the group billing has members, without a proxy."""
     async with Cluster() as kafka, AsyncExitStack() as consumers:
         kafka.topics.create("orders", partitions=4)
         for name in names:
@@ -54,7 +54,7 @@ async def at_work(*names: str) -> AsyncIterator[Cluster]:
 
 
 async def beats(wire: Waiting, kafka: Cluster, who: str) -> None:
-    """A member that has joined past the proxy sends a heartbeat through it."""
+    """Send a heartbeat through the proxy, of a member that has joined without it."""
     group = kafka.group("billing")
     member_id = group.member(who).member_id
     answer = await wire.asks("heartbeat", 4, group_id="billing", generation_id=group.generation, member_id=member_id)
@@ -138,7 +138,7 @@ async def test_offset_fetch_reveals_group() -> None:
         await kafka.group("simple").commit({("orders", 0): 0})
         async with Proxy(kafka.bootstrap) as proxy:
             wire = await wire_to(proxy)
-            for word in ("simple", "nobody"):
+            for word in ("simple", "unknown"):
                 await wire.asks("offset_fetch", 7, groups=to_fetch(word))
             await until(lambda: [group.id for group in proxy.groups] == ["simple"])
             assert (proxy.group("simple").state, proxy.group("simple").type) == ("Empty", "classic")

@@ -1,4 +1,4 @@
-"""Where logs end, as the proxy asks the cluster: a leader that is silent takes away its own ends, and no others."""
+"""Queries of end offsets: a silent leader affects its own partitions only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from kohort.protocol.messages.metadata import (
 )
 from kohort.proxy.asking import log_ends
 
-LEADERS = {0: 1, 1: 2}
-"""By partition."""
+LEADERS = {0: 1, 1: 2}  # by partition
 
 
 class Node:
-    """A connection to one node. `away`: asked where logs end it says nothing."""
+    """A connection to one node. `away`: it does not answer queries of end offsets."""
 
     def __init__(self, away: bool) -> None:
         self.away = away
@@ -62,7 +61,7 @@ class Nodes:
 
 
 def metadata() -> MetadataResponse:
-    """A topic whose partitions have different leaders."""
+    """Return a topic whose partitions have different leaders."""
     parts = tuple(
         MetadataResponsePartition(
             error_code=ErrorCode.none, partition_index=number, leader_id=leader, replica_nodes=(), isr_nodes=()

@@ -1,4 +1,4 @@
-"""Who a client is, as its login shows it on the way through, without sockets."""
+"""Principals of clients, by their logins through the proxy, without sockets."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ PLAIN = b"\0alice\0secret"
 
 
 class Login:
-    """A client's connection, and what is known of who it is."""
+    """A client's connection, and its known principal."""
 
     def __init__(self) -> None:
         self.seen = LoginSeen()
         self.relay = Relay(Elsewhere(), login_seen=self.seen)
 
     def shakes_hands(self, mechanism: str, version: int = 1) -> None:
-        """The cluster offers what is asked for."""
+        """Pass a SaslHandshake; the cluster supports the mechanism."""
         self.relay.requests(frame("sasl_handshake", version, 1, mechanism=mechanism))
         self.hears(INT.pack(1) + SHORT.pack(0) + INT.pack(0))
 
     def says(self, message: bytes, version: int = 2, error: int = 0) -> Principal:
-        """A step of the login, and what the cluster says to it."""
+        """Pass a step of the login, and the cluster's response."""
         self.relay.requests(frame("sasl_authenticate", version, 2, auth_bytes=message))
         self.hears(INT.pack(2) + (b"\x00" if version >= 2 else b"") + SHORT.pack(error) + b"rest")
         return self.seen.principal
 
     def hears(self, answer: bytes) -> None:
-        """An answer of the cluster."""
+        """Pass a response of the cluster."""
         self.relay.answers(INT.pack(len(answer)) + answer)
 
 

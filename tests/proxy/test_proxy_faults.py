@@ -31,7 +31,7 @@ BEAT: dict[str, Any] = {"group_id": "billing", "generation_id": 1, "member_id": 
 
 
 async def beat(wire: Waiting, member: str = "bob", group: str = "billing") -> str:
-    """What a member hears to its Heartbeat: the cluster knows no such member, if it is asked."""
+    """Return the error of a Heartbeat; the cluster does not know the member."""
     answer = await wire.asks("heartbeat", 4, group_id=group, generation_id=1, member_id=member)
     return str(answer.error_code.name).upper()
 
@@ -66,7 +66,7 @@ async def test_held_request_preserves_order() -> None:
 
 
 async def told(reader: asyncio.StreamReader) -> int:
-    """The correlation id of the next answer."""
+    """Return the correlation id of the next response."""
     (size,) = INT.unpack(await reader.readexactly(4))
     return int.from_bytes((await reader.readexactly(size))[:4], "big")
 
@@ -216,7 +216,7 @@ async def test_client_sees_older_release_versions() -> None:
         with proxy.faults.as_kafka("4.3"):
             features = (await wire.asks("api_versions", 4, **about)).finalized_features
         assert {feature.name for feature in features} >= {"group.version", "share.version"}
-        with proxy.faults.as_kafka("2.8", client_id="somebody-else"):
+        with proxy.faults.as_kafka("2.8", client_id="other"):
             offered = {
                 api_key.api_key: api_key.max_version
                 for api_key in (await wire.asks("api_versions", 4, **about)).api_keys
@@ -264,7 +264,7 @@ async def test_certificate_principal_is_unknown(tmp_path: Path) -> None:
 
 
 def written(config: dict[str, Any], folder: Path) -> Path:
-    """A file of client properties."""
+    """Write a file of client properties."""
     file = folder / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in config.items() if name != "bootstrap.servers"))
     return file

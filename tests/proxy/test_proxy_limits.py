@@ -1,4 +1,4 @@
-"""What one client of the proxy can cost, and who may use the account of the proxy."""
+"""Limits of the cost of one client, and access to the account of the proxy."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 async def brokers(port: int) -> dict[int, tuple[str, int]]:
-    """Where a client hears that nodes are."""
+    """Return the nodes' addresses in a Metadata response."""
     wire = await Waiting.to(port)
     answer = await wire.asks("metadata", 12, topics=())
     wire.close()
@@ -29,7 +29,7 @@ async def brokers(port: int) -> dict[int, tuple[str, int]]:
 
 
 def ports_of(kafka: Cluster) -> list[int]:
-    """The cluster's own ports."""
+    """Return the cluster's own ports."""
     return [int(part.rpartition(":")[2]) for part in kafka.bootstrap.split(",")]
 
 
@@ -90,7 +90,7 @@ async def test_first_responding_broker_is_enough() -> None:
 
 
 class Broker:
-    """Says what a test wants, to one client at a time."""
+    """Sends prepared bytes, to one client at a time."""
 
     def __init__(self, says: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]) -> None:
         self._says = says
@@ -135,7 +135,7 @@ async def test_client_disconnect_reaches_cluster() -> None:
 
 
 async def held_back(writer: asyncio.StreamWriter) -> int:
-    """How many bytes a side takes that nobody reads at the other end, before it takes no more."""
+    """Return how many bytes a side accepts while the other one does not read."""
     sent = 0
     while sent < 200 << 20:
         writer.write(bytes(1 << 20))
@@ -149,7 +149,6 @@ async def held_back(writer: asyncio.StreamWriter) -> int:
 
 @pytest.mark.parametrize("who", ["client", "cluster"])
 async def test_slow_reader_applies_backpressure(who: str) -> None:
-    """Sockets hold a few megabytes, the proxy a part of one."""
     other = asyncio.get_running_loop().create_future()
 
     async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,7 +159,7 @@ async def test_slow_reader_applies_backpressure(who: str) -> None:
     async with Broker(says) as broker, proxied(broker.port) as proxy:
         _, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
         if who == "client":
-            # One request without end, which nobody reads.
+            # One endless request, which is not read.
             writer.write(INT.pack(1 << 30) + heartbeat(1)[4:])
             await writer.drain()
             await asyncio.wait_for(other, 30)

@@ -1,4 +1,4 @@
-"""Every API that a conversation holds, as it travelled to and from Apache Kafka: told, read again, told the same."""
+"""Recorded requests and responses of Apache Kafka for every API in a conversation can be formatted and parsed again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TRAVELLED = [name for name in RECORDED if (GOLDEN / f"{name}.jsonl").exists()]
 
 
 def frames(name: str, direction: str) -> list[tuple[int, bytes]]:
-    """Versions and frames of an API."""
+    """Yield versions and frames of an API."""
     lines = map(json.loads, (GOLDEN / f"{name}.jsonl").read_text().splitlines())
     return [(line["version"], bytes.fromhex(line["hex"])) for line in lines if line["direction"] == direction]
 
 
 def told_again(shape: type, value: Any) -> tuple[str, str]:
-    """What is told of a request or an answer, and of what that text stands for."""
+    """Return the text of a request or response, and the text after parsing it."""
     told = show(shortened(to_values(shape, value)))
     read = from_values(shape, lengthened(shape, read_values(told)), "it")
     return told, show(shortened(to_values(shape, read)))
@@ -55,7 +55,7 @@ def test_answers_are_told_and_read_again(name: str) -> None:
 
 
 def sentence_about(path: Path) -> str:
-    """Why a file can't be played; empty: it can."""
+    """Return why a file cannot be played, or an empty string."""
     try:
         read_talk(path)
     except TalkError as refused:

@@ -1,4 +1,4 @@
-"""What is said through the proxy, without sockets: frames pass in whatever pieces, answers find their requests."""
+"""Traffic through the proxy without sockets: frames pass in any pieces, responses find their requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def relay() -> Relay:
 
 
 def token(raw: bytes) -> bytes:
-    """A step of an old login."""
+    """Return a step of an old login."""
     return INT.pack(len(raw)) + raw
 
 
@@ -104,7 +104,7 @@ def test_unrewritable_version_is_rejected(relay: Relay) -> None:
 
 
 def offered(*apis: tuple[int, int, int], version: int = 3, error: int = 0) -> bytes:
-    """The body of an answer to ApiVersions."""
+    """Return the body of a response to ApiVersions."""
     if version < 3:
         return SHORT.pack(error) + INT.pack(len(apis)) + b"".join(b"".join(map(SHORT.pack, api)) for api in apis)
     listed = b"".join(b"".join(map(SHORT.pack, api)) + b"\x00" for api in apis)
@@ -126,7 +126,7 @@ def test_unsupported_version_gets_oldest_response(relay: Relay) -> None:
 
 
 def handshake(relay: Relay, mechanism: str, version: int, error: int = 0) -> None:
-    """A client asks to log in, and is answered."""
+    """Pass a SaslHandshake and its response."""
     asks(relay, frame("sasl_handshake", version, 1, mechanism=mechanism))
     told = answer(1, SHORT.pack(error) + INT.pack(0))
     assert hears(relay, told) == told

@@ -1,4 +1,4 @@
-"""Recorded conversations are played again, and what differs is told."""
+"""Recorded conversations are replayed, and differences are reported."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def test_missing_response_times_out(talk: Path, monkeypatch: pytest.Monkey
         played = await replay_async(talk, kafka.bootstrap, speed=100)
     sync = next(difference for difference in played.differences if "SyncGroup" in difference.asked)
     assert sync.heard == "nothing within 0.2 s more than recorded"
-    assert played.asked == 9, "the others are asked all the same"
+    assert played.asked == 9, "the others are sent all the same"
 
 
 async def test_recording_replays_identically(tmp_path: Path) -> None:
@@ -176,7 +176,6 @@ KAFKA_AS_IT_WAS_SET = {"group.initial.rebalance.delay.ms": 0, "group.min.session
 
 @pytest.mark.long
 def test_recorded_kafka_minute_replays_identically() -> None:
-    """aiokafka, kafka-python and librdkafka join, leave, commit and are killed, before Apache Kafka 4.3.0."""
     played = replay(Path(__file__).with_name("six_clients.talk"), settings=KAFKA_AS_IT_WAS_SET)
     assert played.differences == []
     assert str(played) == ("306 requests of 24 connections: 305 answered as recorded, 1 unanswered in the recording")
@@ -226,7 +225,7 @@ async def test_first_producer_id_may_shift(tmp_path: Path, first: str) -> None:
 
 
 async def begins(wire: Waiting, transaction: str) -> dict[str, object]:
-    """A producer's id and epoch, as requests name them."""
+    """Return a producer's id and epoch as fields of requests."""
     await wire.asks("find_coordinator", 4, key_type=1, coordinator_keys=(transaction,))
     begun = await wire.asks("init_producer_id", 5, transactional_id=transaction, transaction_timeout_ms=9_000)
     assert begun.error_code.name == "none"

@@ -1,4 +1,4 @@
-"""What the proxy says of groups beside what the broker itself says, in all conversations: it may say less."""
+"""The proxy's events of groups compared with the broker's, in all conversations: the proxy may know less."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tests.proxy.event_comparing import DIFFERS, PLAYED, Beside, beside, held
 from tests.proxy.overhearing import overhear
 from tests.talk.conversations import FILES
 
+# types of events inside the cluster
 NEVER_SEEN = {
     "group_created", "group_converted", "group_loaded", "group_unloaded", "assignment_stored", "join_progress",
     "sync_timeout", "offsets_expired", "target_computed", "member_reconciled", "records_acquired", "records_accepted",
     "records_released", "records_rejected", "records_renewed", "lock_expired", "records_archived",
     "share_partition_loaded", "share_start_moved", "access_denied",
 }  # fmt: skip
-"""Kinds of events that happen within the cluster."""
 
+# types of events that responses show, if all members use the proxy
 ALWAYS_SEEN = {"join_completed", "member_synced", "member_id_issued", "member_stepped_out"}
-"""Kinds that answers say, where all members speak through the proxy."""
 
 
 class Compared(NamedTuple):
@@ -32,13 +32,12 @@ class Compared(NamedTuple):
 
     beside: Beside
     seen: list[GroupEvent]
-    strangers: set[str]
-    """Whose connection is remembered, and who is in no group any more."""
+    strangers: set[str]  # members of which a connection is known, but no group
 
 
 @cache
 def compared(name: str) -> Compared:
-    """A conversation, as both say what happened in it."""
+    """Return the events of both in a conversation."""
     stage = overhear(FILES[name])
     strangers = {
         member_id
@@ -67,7 +66,7 @@ def test_missing_knowledge_is_reported(name: str) -> None:
 
 
 def says_what_it_knows(seen: list[GroupEvent]) -> None:
-    """Every event names its evidence, and no cause that only a coordinator's timers know."""
+    """Check that every event names its evidence, and no cause that only a coordinator's timers know."""
     for record in seen:
         assert record.detail, record
         assert record.detail[EVIDENCE]

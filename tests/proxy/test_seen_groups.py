@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @asynccontextmanager
 async def consuming(proxy: Proxy, name: str, group: str = "billing") -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer of `orders` that comes through the proxy."""
+    """Yield a consumer of `orders` that uses the proxy."""
     consumer = AIOKafkaConsumer(
         "orders",
         bootstrap_servers=proxy.bootstrap,
@@ -122,7 +122,7 @@ async def test_groups_of_the_newer_protocols(kind: str, version: int, more: dict
         group = proxy.group("g")
         assert (group.type, group.generation, group.coordinator, len(group.members)) == (kind, 3, 1, 2)
         assert group.member("one").partitions == {"orders": (0, 1)} or kind == "share"
-        assert not group.is_settled, "the first has not heard of the second"
+        assert not group.is_settled, "the first member does not know the second"
         await wire.asks(api, version, group_id="g", member_id="two", member_epoch=-1)
         assert [event.cause for event in group.events if event.kind == "member_removed"] == ["leave_explicit"]
         assert sorted(group.assignments) == ["one"]
@@ -142,7 +142,7 @@ async def test_cluster_only_actions_are_rejected() -> None:
 
 
 def server_of(proxy: Proxy) -> ProxyServer:
-    """What serves it."""
+    """Return the server of a proxy."""
     server = proxy._server
     assert isinstance(server, ProxyServer)
     return server
@@ -171,7 +171,7 @@ async def test_seen_groups_over_http() -> None:
             assert [item["detail"]["evidence"] for item in past] == ["an answer of the cluster"]
             assert (await client.get("/")).status_code == 200
             assert (await client.get("/overview/summary")).status_code == 200
-            assert (await client.get("/groups/nobody")).status_code == 404
+            assert (await client.get("/groups/missing")).status_code == 404
             assert (await client.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})).status_code == 404
             assert (await client.delete("/groups/billing")).status_code == 405
 

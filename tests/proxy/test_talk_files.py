@@ -1,4 +1,4 @@
-"""Files of recorded conversations: what can be played is read whole, anything else is one sentence."""
+"""Files of recorded conversations: valid ones are read completely, others are rejected with one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.proxy.talks import BEATS
 
 
 def read(folder: Path, text: str | bytes) -> Talk:
-    """What is read of a file with this text."""
+    """Read a file with this text."""
     path = folder / "x.talk"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_talk(path)

@@ -1,4 +1,4 @@
-"""A recorded conversation as text: what is written is what is read."""
+"""Lines of a recorded conversation: formatting and parsing are inverse."""
 
 from __future__ import annotations
 

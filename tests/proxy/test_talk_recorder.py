@@ -1,4 +1,4 @@
-"""What goes through a proxy becomes lines: who, when and what, without ids and payloads."""
+"""Traffic through a proxy becomes lines with client, time and message, without ids and payloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.frames import frame
 
 
 class Client:
-    """Somebody who has come to node 1."""
+    """A client of node 1."""
 
     host = "10.0.0.1"
     node_id = 1
@@ -46,18 +46,17 @@ class World:
         return [line.lstrip() for line in self.lines[len(HEADER) :]]
 
     def connect(self) -> Line:
-        """Somebody connects."""
         return self.tap.line(Client())
 
     def ask(self, line: Line, name: str, version: int, client_id: str | None = "ada", **fields: Any) -> Overheard:
-        """A request goes to the cluster."""
+        """Pass a request to the cluster."""
         request = frame(name, version, 1, client_id=client_id, **fields)
         overheard = line.asked(read_header(request, INT.size), request, True)
         assert overheard is not None, "it expects an answer"
         return overheard
 
     def answer(self, overheard: Overheard, name: str, version: int, **fields: Any) -> None:
-        """The cluster answers."""
+        """Pass the cluster's response."""
         written = message_of(name).write(version, 1, message_of(name).response(**fields))
         overheard.line.answered(overheard, written if isinstance(written, bytes) else b"".join(written))
 

@@ -1,4 +1,4 @@
-"""Who listens hears whole requests and answers, in whatever pieces they come, and changes nothing."""
+"""A listener receives whole requests and responses, in whatever pieces they arrive, and changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEARTBEAT, PRODUCE, FIND_COORDINATOR = 12, 0, 10
 
 
 class Notes:
-    """Writes down what it hears."""
+    """Listener that stores its calls."""
 
     def __init__(self, *keys: int) -> None:
         self.keys = frozenset(keys)
@@ -30,15 +30,12 @@ class Notes:
         self.ended: list[int] = []
 
     def asked(self, overheard: Overheard) -> None:
-        """See `Listener`."""
         self.asked_for.append(overheard)
 
     def answered(self, overheard: Overheard) -> None:
-        """See `Listener`."""
         self.heard.append(overheard)
 
     def hung_up(self, line: Line) -> None:
-        """See `Listener`."""
         self.ended.append(line.number)
 
 
@@ -46,7 +43,6 @@ class Failing(Notes):
     """Can't write."""
 
     def asked(self, overheard: Overheard) -> None:
-        """See `Listener`."""
         raise OSError("no pen")
 
 

@@ -51,7 +51,7 @@ def _started(command: str) -> Iterator[str]:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     except OSError:
         text = "install kohort with its extra control, or name the command with KOHORT_COMMAND"
-        raise Unserved(f"there is no {command}; {text}") from None
+        raise Unserved(f"command {command} not found; {text}") from None
     with process:
         assert process.stdout is not None
         try:

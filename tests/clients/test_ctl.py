@@ -119,8 +119,8 @@ def test_answers_are_printed_as_json(broker: tuple[str, Ctl]) -> None:
     assert (code, "cards" in [load["name"] for load in json.loads(told)]) == (0, True)
     assert json.loads(ctl("--json", "clock", "show")[1])["paused"] is False
     assert json.loads(ctl("--json", "gates", "list")[1]) == []
-    code, refused = ctl("--json", "groups", "show", "nobody")
-    assert (code, refused) == (1, "kohort: group nobody does not exist or has no coordinator")
+    code, refused = ctl("--json", "groups", "show", "missing")
+    assert (code, refused) == (1, "kohort: group missing does not exist or has no coordinator")
 
 
 def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -> None:
@@ -188,8 +188,8 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
 
 def test_refusals_are_one_sentence(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
-    assert ctl("groups", "show", "nobody") == (
-        1, "kohort: group nobody does not exist or has no coordinator"
+    assert ctl("groups", "show", "missing") == (
+        1, "kohort: group missing does not exist or has no coordinator"
     )  # fmt: skip
     code, told = ctl("gates", "hold", "join-completed")
     assert (code, "did you mean join-complete?" in told) == (1, True)

@@ -126,10 +126,10 @@ def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated:
 
 def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> None:
     client, models = client_of(broker[1]), part("models")
-    missing = operation("groups", "read").sync("nobody", client=client)
+    missing = operation("groups", "read").sync("missing", client=client)
     assert isinstance(missing, models.Problem)
-    assert missing.detail == "group nobody does not exist or has no coordinator"
-    late = operation("groups", "wait").sync("nobody", client=client, timeout=0.01)
+    assert missing.detail == "group missing does not exist or has no coordinator"
+    late = operation("groups", "wait").sync("missing", client=client, timeout=0.01)
     assert isinstance(late, models.Problem)
     delay = models.NewRule(do=models.NewRuleDo.DELAY, with_=models.NewRuleWith(until=Misspelt.STABLE))
     wrong = operation("faults", "add").sync(client=client, body=delay)

@@ -32,10 +32,10 @@ test('are gone in the second', async () => {
 })
 
 test('a rejection describes what to do', async () => {
-  await assert.rejects(control().groups.read('nobody'), (problem) => {
+  await assert.rejects(control().groups.read('missing'), (problem) => {
     assert.ok(problem instanceof Refused)
     assert.equal(problem.status, 404)
-    assert.equal(problem.message, 'group nobody does not exist or has no coordinator')
+    assert.equal(problem.message, 'group missing does not exist or has no coordinator')
     return true
   })
   await assert.rejects(Kohort.start({ settings: { 'group.max.syze': 2 } }), /did you mean group.max.size/)

@@ -157,7 +157,7 @@ def test_pending_write_holds_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "heard", "fences"),
+    ("error", "expected", "fences"),
     [
         (E.not_coordinator, E.coordinator_not_available, 0),
         (E.fenced_state_epoch, E.not_leader_or_follower, 1),
@@ -165,13 +165,13 @@ def test_pending_write_holds_records() -> None:
         (E.invalid_request, E.unknown_server_error, 0),
     ],
 )
-def test_client_receives_write_error(error: E, heard: E, fences: int) -> None:
+def test_client_receives_write_error(error: E, expected: E, fences: int) -> None:
     world = World(writes_at_once=False)
     world.produces(1)
     world.fetches()
     world.says("0 accept")
     world.lets_write(error)
-    assert world.heard[0][0] is heard
+    assert world.heard[0][0] is expected
     assert world.fences == fences
 
 

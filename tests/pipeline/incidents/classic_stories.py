@@ -18,7 +18,7 @@ def _hosts(number: int) -> Callable[[int], str]:
 
 
 def calm(stage: Stage) -> Group:
-    """Three members and nothing else, alive when the broker stands still at the end."""
+    """Three members and nothing else, alive when the broker is suspended at the end."""
     group, host = stage.group("calm"), _hosts(1)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), session_ms=30_000)
@@ -26,7 +26,7 @@ def calm(stage: Stage) -> Group:
 
 
 def calm_default_ids(stage: Stage) -> Group:
-    """Three members with one client id, left alone likewise."""
+    """Three members with one client id, alive when the broker is suspended at the end."""
     group, host = stage.group("calm-default-ids"), _hosts(2)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), client_id="rdkafka", session_ms=30_000)
@@ -34,7 +34,7 @@ def calm_default_ids(stage: Stage) -> Group:
 
 
 def calm_static(stage: Stage) -> Group:
-    """Two static members, left alone likewise."""
+    """Two static members, alive when the broker is suspended at the end."""
     group, host = stage.group("calm-static"), _hosts(3)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}", session_ms=30_000)
@@ -42,7 +42,7 @@ def calm_static(stage: Stage) -> Group:
 
 
 def dead(stage: Stage) -> Group:
-    """All members are killed, and nobody starts them again while records go on coming."""
+    """All members are killed and not restarted, while records keep arriving."""
     group, host = stage.group("dead"), _hosts(4)
     members = [group.pod(f"c-{number}", host(number)) for number in (1, 2)]
     time.sleep(15)
@@ -99,7 +99,7 @@ def orderly_restart(stage: Stage) -> None:
 
 
 def debug_consumer(stage: Stage) -> None:
-    """Somebody looks on for 14 s with a consumer that never commits, and closes it."""
+    """A consumer that never commits joins for 14 s, and is closed."""
     group, host = stage.group("debug-consumer"), _hosts(9)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number))
@@ -112,7 +112,7 @@ def debug_consumer(stage: Stage) -> None:
 
 
 def two_assign(stage: Stage) -> None:
-    """Two consumers without membership commit the same partition: one is at its end, one begins anew and is slow."""
+    """Two consumers without membership commit the same partition: one is at its end, one starts over and is slow."""
     group, host = stage.group("two-assign"), _hosts(10)
     time.sleep(10)
     group.pod("c-1", host(1), assign=["two-assign", 0])
@@ -123,7 +123,7 @@ def two_assign(stage: Stage) -> None:
 
 
 def poison(stage: Stage) -> None:
-    """Whoever reads record 60 of partition 2 dies of it; each is started again."""
+    """Each member that reads record 60 of partition 2 dies of it, and is restarted."""
     group, host = stage.group("poison"), _hosts(11)
     members = {number: group.pod(f"c-{number}", host(number), dies_at=[2, 60]) for number in (1, 2, 3)}
     end = time.monotonic() + 70
@@ -158,7 +158,7 @@ def never_commits(stage: Stage) -> None:
 
 
 def static_taken_once(stage: Stage) -> None:
-    """A second process with the instance id of a living one; the first gives up."""
+    """A second process with the instance id of a living one; the first one stops."""
     group, host = stage.group("static-taken-once"), _hosts(14)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}")

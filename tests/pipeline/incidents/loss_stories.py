@@ -58,12 +58,12 @@ def _away(stage: Stage, name: str, protocol: str) -> None:
 
 
 def dependency_away(stage: Stage) -> None:
-    """What all three members need for their work is away for 45 s: they wait, and send heartbeats."""
+    """A dependency of all three members is unavailable for 45 s: they wait, and send heartbeats."""
     _away(stage, "dependency-away", "classic")
 
 
 def dependency_away_848(stage: Stage) -> None:
-    """What all three members of a consumer group need for their work is away for 45 s."""
+    """A dependency of all three members of a consumer group is unavailable for 45 s."""
     _away(stage, "dependency-away-848", "consumer")
 
 
@@ -155,7 +155,7 @@ def recreated(stage: Stage) -> None:
 
 
 def refused_migration(stage: Stage) -> None:
-    """A client of the consumer protocol asks again and again to join a classic group; the broker's policy forbids it."""
+    """A client of the consumer protocol repeatedly requests to join a classic group; the broker's policy forbids it."""
     group = stage.group("refused-migration")
     _starts(group, "classic", 2)
     time.sleep(20)
@@ -179,7 +179,7 @@ def slow_record(stage: Stage) -> None:
 
 
 def throttled_848(stage: Stage) -> None:
-    """c-1 works slowly on what it has; c-2 joins and waits for what it has not given up."""
+    """c-1 works slowly on its records; c-2 joins and waits for partitions that c-1 has not revoked."""
     group = stage.group("throttled-848")
     group.starts("c-1", record_s=0.2, slow_revoke_s=12, max_poll_ms=60_000)
     time.sleep(25)
@@ -244,7 +244,7 @@ def cut_off(stage: Stage) -> None:
 
 
 def restless_leader(stage: Stage) -> None:
-    """The leader asks for a rebalance every 8 s."""
+    """The leader requests a rebalance every 8 s."""
     group = stage.group("restless-leader")
     leader = group.pod("c-1", "127.0.21.1")
     time.sleep(8)
@@ -287,7 +287,7 @@ def nothing_new(stage: Stage) -> None:
 
 
 def console(stage: Stage) -> None:
-    """Healthy: somebody looks on with a consumer of this group, three times, for 15 s each."""
+    """Healthy: a consumer joins this group as an observer, three times, for 15 s each."""
     group = stage.group("console")
     for _ in range(3):
         looking = group.starts("console-consumer", protocol="classic")

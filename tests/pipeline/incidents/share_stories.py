@@ -1,4 +1,4 @@
-"""Share groups: records that nobody can process, members that outlive their locks, backlogs; and healthy habits.
+"""Share groups: poison records, members that outlive their locks, backlogs; and healthy habits.
 
 Each has a group of the story's name. A lock lasts 2 s, a record is delivered at most three times, a session lasts 6 s.
 """
@@ -43,7 +43,7 @@ def retrying(stage: Stage) -> None:
 
 
 def poisoned(stage: Stage) -> None:
-    """Two members release two records each time they get them, and accept all others."""
+    """Two members release two records at each delivery, and accept all others."""
     group = stage.share_group("poisoned", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}", poison=[[0, 30], [1, 50]])
@@ -73,7 +73,7 @@ def crashing(stage: Stage) -> None:
 
 
 def failing(stage: Stage) -> None:
-    """What both members depend on is away for 15 s: they release whatever they get."""
+    """A dependency of both members is unavailable for 15 s: they release all records."""
     group = stage.share_group("failing", partitions=PARTITIONS)
     members = [group.shares(f"c-{number}") for number in (1, 2)]
     time.sleep(15)
@@ -89,7 +89,7 @@ def failing(stage: Stage) -> None:
 
 
 def behind(stage: Stage) -> None:
-    """Its one member is slower than those who write."""
+    """Its only member is slower than the producers."""
     group = stage.share_group("behind", partitions=PARTITIONS)
     group.shares("c-1", most=2, record_s=0.5)
     time.sleep(_LONG_S)
@@ -97,7 +97,7 @@ def behind(stage: Stage) -> None:
 
 
 def left_alone(stage: Stage) -> None:
-    """Its members are stopped for good, and records go on coming."""
+    """Its members are stopped permanently, while records keep arriving."""
     group = stage.share_group("left-alone", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}")

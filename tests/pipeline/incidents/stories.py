@@ -1,6 +1,7 @@
-"""The incidents: what is done to which members, and when. Each has a group of the story's name.
+"""The incidents: actions on members, and their times.
 
-The broker's session timeout for the consumer protocol is 6 s; classic members have the same.
+Each has a group of the story's name. The broker's session timeout for the consumer protocol is 6 s; classic members
+have the same.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ def _three(group: Group) -> list[Member]:
 
 
 def quiet(stage: Stage) -> Group:
-    """Three members and nothing else; they are left alone to the end of the recording."""
+    """Three members and nothing else, which run to the end of the recording."""
     group = stage.group("quiet")
     _three(group)
     return group
 
 
 def quiet_mixed(stage: Stage) -> Group:
-    """Two classic members and one of the consumer protocol, left alone likewise."""
+    """Two classic members and one of the consumer protocol, which run to the end of the recording."""
     group = stage.group("quiet-mixed")
     group.starts("c-1", protocol="classic")
     group.starts("c-2", protocol="classic")
@@ -33,7 +34,7 @@ def quiet_mixed(stage: Stage) -> Group:
 
 
 def held_back(stage: Stage) -> None:
-    """c-2 has all partitions and its revoke callback takes 7 s; c-1 waits so long for its share."""
+    """c-2 has all partitions and its revoke callback takes 7 s; c-1 waits that long for its assignment."""
     group = stage.group("held-back")
     group.starts("c-2", slow_revoke_s=7)
     time.sleep(14)
@@ -43,7 +44,7 @@ def held_back(stage: Stage) -> None:
 
 
 def never_given_up(stage: Stage) -> None:
-    """c-2 doesn't give up partitions within its 8 s, and is thrown out."""
+    """c-2 doesn't revoke partitions within its 8 s, and is fenced."""
     group = stage.group("never-given-up")
     group.starts("c-2", slow_revoke_s=13, max_poll_ms=8_000)
     time.sleep(14)

@@ -55,6 +55,7 @@ class ClusterSide(asyncio.Protocol):
         self._security = security
         self._connection = ClientConnection(CLIENT_ID, SPOKEN, security)
         self._transport: asyncio.Transport | None = None
+        self._addresses: list[Address] = []  # local ones
         self._client: Client | None = None
         self._received = bytearray()
         self._talk: Conversation[Any] | None = None
@@ -122,14 +123,15 @@ class ClusterSide(asyncio.Protocol):
 
     def on_forked(self) -> list[Address]:
         """Return the local address of the socket, which a forked child must close."""
-        return [] if self._transport is None else [self._transport.get_extra_info("sockname")[:2]]
+        return self._addresses
 
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected, and secured if need be."""
-        watch_forks(self)
         self._transport = cast(asyncio.Transport, transport)
+        self._addresses = [self._transport.get_extra_info("sockname")[:2]]
+        watch_forks(self)
         self._transport.set_write_buffer_limits(high=UNWRITTEN_BYTES)
 
     def data_received(self, data: bytes) -> None:

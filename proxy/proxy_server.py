@@ -68,6 +68,8 @@ class ProxyServer:
         self._targets = Targets(self._bootstrap, self._open, self._close, self._chosen_ports)
         self._host = ""
         self._sockets: dict[Target, list[socket.socket]] = {}
+        # Kept, because a forked child can't ask sockets that it may have closed already.
+        self._addresses: dict[Target, list[Address]] = {}
         self._servers: dict[Target, list[asyncio.Server]] = {}
         self._accepting: set[asyncio.Task[None]] = set()
 
@@ -113,7 +115,7 @@ class ProxyServer:
 
     def on_forked(self) -> list[Address]:
         """Return the local addresses of the sockets that a forked child must close."""
-        return [bound.getsockname()[:2] for sockets in self._sockets.values() for bound in sockets]
+        return [address for addresses in self._addresses.values() for address in addresses]
 
     def stop(self) -> None:
         """Close all listening sockets and abort all connections."""
@@ -185,6 +187,7 @@ class ProxyServer:
     def _listen(self, target: Target, port: int) -> None:
         """Binds and listens at once: whoever is told the port may dial it before the event loop comes round."""
         sockets = self._sockets[target] = bind(self._host, port)
+        self._addresses[target] = [bound.getsockname()[:2] for bound in sockets]
         for each in sockets:
             _keep_alive(each)
             each.listen(BACKLOG)
@@ -202,6 +205,7 @@ class ProxyServer:
     def _close(self, target: Target) -> None:
         for server in self._servers.pop(target, ()):
             server.close()
+        self._addresses.pop(target, None)
         for each in self._sockets.pop(target, ()):
             each.close()
 

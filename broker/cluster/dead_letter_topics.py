@@ -94,9 +94,7 @@ def _append(cluster: SharedState, target: Partition, records: Sequence[Record], 
         cluster.storage_failed("writing dead letters of a share group", error)
 
 
-def _record(
-    cluster: SharedState, partition: SharePartition, source: Topic, letter: DeadLetters, offset: int
-) -> Record:
+def _record(cluster: SharedState, partition: SharePartition, source: Topic, letter: DeadLetters, offset: int) -> Record:
     key = partition.key
     values = (source.name, key.partition, offset, key.group_id, letter.delivery_count, letter.message)
     names = ("topic", "partition", "offset", "group", "delivery.count", "message")

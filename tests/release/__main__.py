@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.release.building import ROOT, VERSION, ReleaseError, build, check, digest
-from tests.release.trying import try_beside_greenlets, try_beside_pytest, try_out
+from tests.release.trying import try_out, try_with_greenlets, try_with_pytest_projects
 
 DIST = ROOT / "dist"
 
@@ -41,9 +41,9 @@ def main() -> int:
                 )
                 if path.suffix == ".whl":
                     says(f"trying {path.name} with the oldest and the newest pytest, with warnings as errors")
-                    try_beside_pytest(path, folder / f"tried-{number}")
+                    try_with_pytest_projects(path, folder / f"tried-{number}")
             says("trying the plain wheel with gevent and eventlet")
-            try_beside_greenlets(next(file for file in built if file.name.endswith("-none-any.whl")), folder)
+            try_with_greenlets(next(file for file in built if file.name.endswith("-none-any.whl")), folder)
         except ReleaseError as problem:
             says(f"no release: {problem}")
             return 1

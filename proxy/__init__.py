@@ -1,1 +1,1 @@
-"""A proxy in front of any Kafka cluster: every node has a port here, and answers name these ports."""
+"""Proxy in front of any Kafka cluster: every node has a port here, and responses name these ports."""

@@ -1,4 +1,4 @@
-"""The APIs whose answers say where brokers are: a client that hears them as they are goes round the proxy."""
+"""APIs whose responses contain broker addresses. A client that receives them unchanged bypasses the proxy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADDRESSED: Final = {
     78: "share_fetch",
     79: "share_acknowledge",
 }
-"""Keys of APIs whose answers are rewritten, and kio's names of them."""
+"""Keys of APIs whose responses are rewritten, with kio's names for them."""
 
 LEFT_ALONE: Final = {
     "begin_quorum_epoch": "controllers talk to each other, past the proxy",
@@ -32,30 +32,29 @@ LEFT_ALONE: Final = {
     "update_raft_voter": "controllers talk to each other, past the proxy",
     "vote": "controllers talk to each other, past the proxy",
 }
-"""Answers with a host or a port that are passed on as they are, and why."""
+"""Responses with a host or a port that pass unchanged, with the reason."""
 
-MOST_VERSIONS: Final = 64
-"""More than any API has."""
+MOST_VERSIONS: Final = 64  # more than any API has
 
 
 @cache
 def known_versions(name: str) -> range:
-    """The versions whose answers can be read, by kio's name of the API."""
-    found = [version for version in range(MOST_VERSIONS) if find_spec(f"kio.schema.{name}.v{version}") is not None]
-    return range(found[0], found[-1] + 1)
+    """Return the range of versions of an API, given by kio's name, whose responses can be read."""
+    versions = [version for version in range(MOST_VERSIONS) if find_spec(f"kio.schema.{name}.v{version}") is not None]
+    return range(versions[0], versions[-1] + 1)
 
 
 def entity(name: str, version: int) -> Any:
-    """kio's class for the whole answer."""
+    """Return kio's class for a whole response."""
     module = import_module(f"kio.schema.{name}.v{version}.response")
-    return next(each for each in vars(module).values() if getattr(each, "__type__", None) is EntityType.response)
+    return next(value for value in vars(module).values() if getattr(value, "__type__", None) is EntityType.response)
 
 
 def passable(key: int, version: int) -> bool:
-    """Whether an answer can be passed on: it says no address, or one that can be found.
+    """Return whether a response can be passed on: it has no addresses, or ones that can be located.
 
-    Versions that kio does not know may say addresses in places that nobody here knows. Those that are older than what
-    it knows say none where its oldest one says none (Fetch, Produce).
+    Versions newer than kio's may have addresses in unknown places. Versions older than kio's have none if its oldest
+    one has none (Fetch, Produce).
     """
     name = ADDRESSED.get(key)
     return name is None or (version <= newest_passable(key) and version >= oldest_passable(key))
@@ -63,13 +62,11 @@ def passable(key: int, version: int) -> bool:
 
 @cache
 def newest_passable(key: int) -> int:
-    """The newest version of an API in `ADDRESSED` whose answers can be passed on."""
     return known_versions(ADDRESSED[key])[-1]
 
 
 @cache
 def oldest_passable(key: int) -> int:
-    """The oldest one."""
     from kohort.proxy.answer_layout import layout_of
 
     oldest = known_versions(ADDRESSED[key])[0]

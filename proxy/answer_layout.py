@@ -1,7 +1,7 @@
-"""Where in an answer the addresses of brokers are: a walk over its bytes, compiled from kio's classes.
+"""Positions of broker addresses in responses: a walk over the bytes, compiled from kio's classes.
 
-A walk is a generator. It yields where the bytes that have come end before what it has to look at, and goes on when
-there are more. What it skips (records, above all) need not be kept.
+A walk is a generator. It yields when the bytes received so far end before the next field that it reads, and is resumed
+when more have arrived. Skipped data, records above all, need not be kept.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from kohort.protocol.errors import DecodeError
 from kohort.proxy.addressed_apis import ADDRESSED, entity, known_versions
 
 INT: Final = Struct(">i")
-NODE_IDS: Final = ("node_id", "broker_id")
-"""What Kafka calls the number of the node beside a host and a port."""
+NODE_IDS: Final = ("node_id", "broker_id")  # Kafka's names for the node id next to a host and a port
 
 STREAMED: Final = ("fetch", "share_fetch")
 LISTING: Final = ("metadata", "describe_cluster")
 
-CORRELATION_ID: Final = 4
-"""Bytes at the start of an answer's header."""
+CORRELATION_ID: Final = 4  # bytes at the start of a response header
 
 _SIZES: Final = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "uint32": 4,
@@ -35,28 +33,25 @@ Steps = Generator[None, None, None]
 
 
 class Address(NamedTuple):
-    """A host and its port as an answer says them. Positions count from the start of the answer, without its length."""
+    """Host and port in a response. Positions count from the start of the response, without its length."""
 
     node_id: int
     host: str
     port: int
-    start: int
-    """Where the host's length begins."""
-    end: int
-    """Behind the port."""
+    start: int  # where the length of the host begins
+    end: int  # after the port
 
 
 class TaggedSize(NamedTuple):
-    """The size of a tagged field that holds addresses."""
+    """Size of a tagged field that contains addresses."""
 
     start: int
-    end: int
-    """Where the field's value begins."""
+    end: int  # where the value of the field begins
     value_end: int
 
 
 class Walk:
-    """The bytes of an answer that have come and have not been let go, and what has been found in them."""
+    """Bytes of a response that have arrived and are still kept, and the addresses found in them."""
 
     __slots__ = (
         "addresses", "array", "at", "base", "data", "endpoint_type", "last_tag", "tagged_size", "tags_at", "tail_at",
@@ -64,64 +59,52 @@ class Walk:
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.base = 0
-        """The position of the first byte of `data` in the answer."""
-        self.at = 0
-        """How far the walk has come; it may be beyond what has come."""
+        self.base = 0  # position of the first byte of `data` in the response
+        self.at = 0  # position of the walk; may be beyond the received bytes
         self.addresses: list[Address] = []
-        self.array: tuple[int, int] | None = None
-        """Where the list with the addresses begins and ends."""
-        self.tagged_size: TaggedSize | None = None
-        """That of the field which the list is in, if it is in one."""
-        self.tail_at: int | None = None
-        """From here on the answer says addresses; None: the walk has not come there."""
+        self.array: tuple[int, int] | None = None  # start and end of the list of addresses
+        self.tagged_size: TaggedSize | None = None  # of the tagged field that contains the list
+        self.tail_at: int | None = None  # where the part with addresses begins; None before the walk reaches it
+        # start and end of the count of the response's own tagged fields, and the count
         self.tags_at: tuple[int, int, int] | None = None
-        """Where the number of the answer's own tagged fields begins and ends, and that number."""
-        self.endpoint_type = 1
-        """Whose addresses DescribeCluster says: 1 brokers', 2 controllers'."""
+        self.endpoint_type = 1  # in DescribeCluster: 1 for addresses of brokers, 2 for those of controllers
 
     def need(self, size: int) -> Steps:
-        """Returns when there are so many bytes from `at` on."""
+        """Yield until `size` bytes from `at` on have arrived."""
         while self.base + len(self.data) < self.at + size:
             yield
 
     def int8(self) -> int:
-        """A byte that is there, and behind it."""
         value = self.data[self.at - self.base]
         self.at += 1
         return value
 
     def int32(self) -> int:
-        """Four bytes that are there."""
         (value,) = INT.unpack_from(self.data, self.at - self.base)
         self.at += 4
         return int(value)
 
     def text(self, start: int, end: int) -> str:
-        """Bytes that are there, as text."""
         return self.data[start - self.base : end - self.base].decode(errors="replace")
 
 
-Part = Callable[[Walk], Steps]
-"""Goes over one thing, from `walk.at` on."""
+Part = Callable[[Walk], Steps]  # walks over one element that begins at `walk.at`
 
 
 class Layout(NamedTuple):
-    """What there is to know about the answers of one API and version."""
+    """Structure of the responses of one API and version."""
 
     walk: Part
-    """From its header to behind the last address; of one that `streams`, to its end."""
-    flexible: bool
-    """Whether texts are compact (KIP-482)."""
+    """From the header to after the last address, or to the end of a response that `streams`."""
+    flexible: bool  # whether strings are compact (KIP-482)
     streams: bool
-    """Whether a large one may be passed on while the walk is under way: records come first, addresses last."""
-    lists_all: bool
-    """Whether it says the addresses of all nodes there are."""
+    """Whether a large response may be passed on during the walk: records come first, addresses last."""
+    lists_all: bool  # whether it contains the addresses of all nodes
 
 
 @cache
 def layout_of(key: int, version: int) -> Layout | None:
-    """How to go over an answer; None: it says no address."""
+    """Return the layout of a response, or None if it has no addresses."""
     name = ADDRESSED.get(key)
     if name is None or version not in known_versions(name):
         return None
@@ -142,21 +125,21 @@ def layout_of(key: int, version: int) -> Layout | None:
 
 
 def _has_address(cls: Any) -> bool:
-    names = {each.name for each in fields(cls)}
+    names = {field.name for field in fields(cls)}
     if {"host", "port"} <= names:
         return True
-    return any(is_dataclass(inner) and _has_address(inner) for each in fields(cls) if (inner := _inner(each.type)))
+    return any(is_dataclass(inner) and _has_address(inner) for field in fields(cls) if (inner := _inner(field.type)))
 
 
 def _inner(hint: Any) -> Any:
-    """The class of a field, or of the elements of its list."""
+    """Return the class of a field, or of the elements of its list."""
     hint, _ = _without_none(hint)
     return _without_none(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, UnionType):
-        (kept,) = (each for each in get_args(hint) if each is not NoneType)
+        (kept,) = (member for member in get_args(hint) if member is not NoneType)
         return kept, True
     return hint, False
 
@@ -165,15 +148,15 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _whole(cls: Any, flexible: bool, streams: bool) -> Part:
-    """An answer without its header, to behind the last address, or to its end."""
+    """Return a walk over a response without its header, to after the last address or to its end."""
     parts: list[Part] = []
-    tagged = any(map(_says_addresses, _tagged(cls).values()))
-    said = False
-    for part, says_addresses in _members(cls, flexible):
-        if said and not (tagged or streams):
+    tagged = any(map(_contains_addresses, _tagged(cls).values()))
+    has_addresses = False
+    for part, contains_addresses in _members(cls, flexible):
+        if has_addresses and not (tagged or streams):
             break
-        said = said or says_addresses
-        parts += [_tail, part] if says_addresses else [part]
+        has_addresses = has_addresses or contains_addresses
+        parts += [_tail, part] if contains_addresses else [part]
     if tagged or streams:
         parts += [_tail, _tags_of(cls, flexible, outermost=True)]
     return _sequence(_merged(parts))
@@ -187,28 +170,28 @@ def _entity(cls: Any, flexible: bool) -> Part:
 
 
 def _members(cls: Any, flexible: bool) -> Iterator[tuple[Part, bool]]:
-    """The fields of a class but for tagged ones, and whether each says addresses. An address is one field."""
-    members = [each for each in fields(cls) if "tag" not in each.metadata]
-    names = [each.name for each in members]
-    for number, each in enumerate(members):
-        if each.name in NODE_IDS and names[number + 1 : number + 3] == ["host", "port"]:
+    """Yield the untagged fields of a class, each with whether it contains addresses. An address is one field."""
+    members = [member for member in fields(cls) if "tag" not in member.metadata]
+    names = [member.name for member in members]
+    for number, member in enumerate(members):
+        if member.name in NODE_IDS and names[number + 1 : number + 3] == ["host", "port"]:
             yield _address(flexible), True
-        elif each.name == "endpoint_type":
+        elif member.name == "endpoint_type":
             yield _endpoint_type, False
-        elif each.name not in ("host", "port"):
-            yield _field(each, flexible), _says_addresses(each)
+        elif member.name not in ("host", "port"):
+            yield _field(member, flexible), _contains_addresses(member)
 
 
 def _tagged(cls: Any) -> dict[int, Field[Any]]:
-    return {each.metadata["tag"]: each for each in fields(cls) if "tag" in each.metadata}
+    return {field.metadata["tag"]: field for field in fields(cls) if "tag" in field.metadata}
 
 
 def _tags_of(cls: Any, flexible: bool, *, outermost: bool = False) -> Part:
-    known = {tag: _field(each, flexible) for tag, each in _tagged(cls).items() if _says_addresses(each)}
-    return _tags(known, outermost=outermost)
+    addressed = {tag: _field(member, flexible) for tag, member in _tagged(cls).items() if _contains_addresses(member)}
+    return _tags(addressed, outermost=outermost)
 
 
-def _says_addresses(member: Field[Any]) -> bool:
+def _contains_addresses(member: Field[Any]) -> bool:
     inner = _inner(member.type)
     return is_dataclass(inner) and _has_address(inner)
 
@@ -218,7 +201,7 @@ def _field(member: Field[Any], flexible: bool) -> Part:
     if get_origin(hint) is tuple:
         inner, _ = _without_none(get_args(hint)[0])
         element = _entity(inner, flexible) if is_dataclass(inner) else _primitive(member, flexible)
-        return _array(element, flexible, _says_addresses(member))
+        return _array(element, flexible, _contains_addresses(member))
     if is_dataclass(hint):
         part = _entity(hint, flexible)
         return _nullable(part) if nullable else part
@@ -226,7 +209,7 @@ def _field(member: Field[Any], flexible: bool) -> Part:
 
 
 class _Fixed:
-    """So many bytes."""
+    """Bytes of a fixed size."""
 
     __slots__ = ("size",)
 
@@ -240,7 +223,7 @@ class _Fixed:
 
 
 def _merged(parts: list[Part]) -> list[Part]:
-    """Several of fixed size in a row are one."""
+    """Merge adjacent elements of fixed size."""
     merged: list[Part] = []
     for part in parts:
         if isinstance(part, _Fixed) and merged and isinstance(merged[-1], _Fixed):
@@ -255,17 +238,17 @@ def _sequence(parts: list[Part]) -> Part:
         return parts[0]
 
     def walk_over(walk: Walk) -> Steps:
-        for each in parts:
-            if isinstance(each, _Fixed):
-                walk.at += each.size
+        for part in parts:
+            if isinstance(part, _Fixed):
+                walk.at += part.size
             else:
-                yield from each(walk)
+                yield from part(walk)
 
     return walk_over
 
 
 def _tail(walk: Walk) -> Steps:
-    """Addresses begin here."""
+    """Note that the part with addresses begins here."""
     if walk.tail_at is None:
         walk.tail_at = walk.at
     return
@@ -296,7 +279,7 @@ def _address(flexible: bool) -> Part:
 
 
 def _nullable(part: Part) -> Part:
-    """A structure behind a byte that says whether it is there (KIP-893)."""
+    """Return a walk over a structure after a byte that shows whether it is null (KIP-893)."""
 
     def nullable(walk: Walk) -> Steps:
         yield from walk.need(1)
@@ -306,7 +289,7 @@ def _nullable(part: Part) -> Part:
     return nullable
 
 
-def _array(element: Part, flexible: bool, says_addresses: bool) -> Part:
+def _array(element: Part, flexible: bool, contains_addresses: bool) -> Part:
     def array(walk: Walk) -> Steps:
         start = walk.at
         if flexible:
@@ -319,13 +302,13 @@ def _array(element: Part, flexible: bool, says_addresses: bool) -> Part:
         else:
             for _ in range(count):
                 yield from element(walk)
-        if says_addresses:
+        if contains_addresses:
             walk.array = start, walk.at
 
     return array
 
 
-def _tags(known: dict[int, Part], *, outermost: bool = False) -> Part:
+def _tags(addressed: dict[int, Part], *, outermost: bool = False) -> Part:
     def tags(walk: Walk) -> Steps:
         start = walk.at
         count = yield from _varint(walk)
@@ -336,8 +319,8 @@ def _tags(known: dict[int, Part], *, outermost: bool = False) -> Part:
             size_at = walk.at
             size = yield from _varint(walk)
             value_at = walk.at
-            if tag in known:
-                yield from known[tag](walk)
+            if tag in addressed:
+                yield from addressed[tag](walk)
                 walk.tagged_size = TaggedSize(size_at, value_at, value_at + size)
             walk.at = value_at + size
 

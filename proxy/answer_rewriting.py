@@ -1,7 +1,7 @@
-"""Answers on their way to a client: addresses are replaced, and what lies around them passes as it comes.
+"""Responses on their way to a client: addresses are replaced, and everything around them passes unchanged.
 
-Each class takes the bytes of one answer piece by piece, and gives what the client is to get: the length first, which is
-not among the bytes that it takes.
+Each class receives the bytes of one response piece by piece and returns what the client receives: first the length,
+which is not among the bytes passed in.
 """
 
 from __future__ import annotations
@@ -15,57 +15,58 @@ from kohort.proxy.answer_layout import Layout, Walk
 from kohort.proxy.relay_error import RelayError
 
 HELD_BYTES: Final = 16 << 20
-"""An answer is held until its last address has come: at most so many bytes of it."""
+"""Most bytes of a response that are held until its last address has arrived."""
 
 WHOLE_BYTES: Final = 64 << 20
-"""An answer that a rule or a gate may take is held whole."""
+"""Largest response that is held as a whole because a rule or a gate may apply to it."""
 
-STREAMED_FROM: Final = 64 << 10
-"""A larger one with records is passed on as it comes."""
+STREAMED_FROM: Final = 64 << 10  # a larger response with records is passed on as it arrives
 
 PADDING_TAG: Final = 16_000
-"""A tagged field that nobody knows, and everybody skips (KIP-482). It is larger than any that Kafka has."""
+"""Unknown tagged field, which every client skips (KIP-482). The number is larger than any of Kafka's."""
 _PADDING: Final = unsigned_varint(PADDING_TAG)
-_LEAST_PADDING: Final = len(_PADDING) + 3
+_MIN_PADDING: Final = len(_PADDING) + 3
 
-Cut = tuple[int, int, bytes]
-"""A stretch of an answer, from and to, and what stands there instead."""
+Cut = tuple[int, int, bytes]  # start and end of a range of a response, and its replacement
 
 Pieces = list[bytes | bytearray | memoryview]
 
 
 class Nodes(Protocol):
-    """Where clients of the proxy reach the cluster's nodes."""
+    """Addresses at which clients of the proxy reach the nodes of the cluster."""
 
     def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """The address here of a node whose own one an answer says."""
+        """Return the proxy's address for a node, given the node's own address in a response."""
         ...
 
     def listed(self, node_ids: set[int]) -> None:
-        """An answer has listed all nodes that the cluster has."""
+        """Note that a response has listed all nodes of the cluster."""
         ...
 
 
 class AnswerInHand(Protocol):
-    """An answer that is looked at, as far as it has come."""
+    """Response that is inspected while it arrives."""
 
     def feed(self, data: memoryview) -> Pieces:
-        """Takes what has come; gives what the client is to get now. Raises RelayError for what can't be read."""
+        """Add received bytes and return what the client receives now.
+
+        Raises:
+            RelayError: The response can't be read.
+        """
         ...
 
 
 class HeldAnswer:
-    """Waits for all of an answer, and lets a function change it."""
+    """Response that is held until it is complete, and then changed by a function."""
 
     def __init__(self, size: int, change: Callable[[bytearray], bytes | bytearray]) -> None:
         if size > HELD_BYTES:
-            raise RelayError(f"an answer of {size} bytes that was to be looked at; {HELD_BYTES} are held at most")
+            raise RelayError(f"a response of {size} bytes that must be read exceeds the limit of {HELD_BYTES}")
         self._size = size
         self._change = change
         self._data = bytearray()
 
     def feed(self, data: memoryview) -> Pieces:
-        """See `AnswerInHand`."""
         self._data += data
         if len(self._data) < self._size:
             return []
@@ -74,28 +75,27 @@ class HeldAnswer:
 
 
 class WholeAnswer:
-    """Waits for all of an answer, lets another look at it first, and gives it to somebody else than the client."""
+    """Response that is held until it is complete, changed by another filter, and given to a callback."""
 
-    def __init__(self, size: int, first: AnswerInHand | None, told: Callable[[bytes], None]) -> None:
+    def __init__(self, size: int, first: AnswerInHand | None, on_response: Callable[[bytes], None]) -> None:
         if size > WHOLE_BYTES:
-            raise RelayError(f"an answer of {size} bytes that rules look at; they look at {WHOLE_BYTES} at most")
+            raise RelayError(f"a response of {size} bytes for a rule or gate exceeds the limit of {WHOLE_BYTES}")
         self._size = size
         self._first = first
-        self._told = told
+        self._on_response = on_response
         self._data = bytearray()
 
     def feed(self, data: memoryview) -> Pieces:
-        """See `AnswerInHand`."""
         self._data += data
         if len(self._data) == self._size:
             whole = memoryview(bytes(self._data))
             pieces: Pieces = [INT.pack(self._size), whole] if self._first is None else self._first.feed(whole)
-            self._told(b"".join(pieces))
+            self._on_response(b"".join(pieces))
         return []
 
 
 class AddressedAnswer:
-    """Held until all addresses in it are known; the rest passes."""
+    """Response that is held until all its addresses are known; the rest passes."""
 
     def __init__(self, size: int, layout: Layout, nodes: Nodes) -> None:
         self._size = size
@@ -106,26 +106,25 @@ class AddressedAnswer:
         self._passes = False
 
     def feed(self, data: memoryview) -> Pieces:
-        """See `AnswerInHand`."""
         if self._passes:
             return [data]
         walk = self._walk
         walk.data += data
-        if _goes_on(self._steps, walk, self._size):
+        if _advance(self._steps, walk, self._size):
             if len(walk.data) > HELD_BYTES:
-                raise RelayError(f"an answer whose addresses lie behind more than {HELD_BYTES} bytes")
+                raise RelayError(f"a response with addresses after more than {HELD_BYTES} bytes")
             return []
         self._passes = True
         cuts = address_cuts(walk, self._layout, self._nodes)
         grown = sum(len(instead) - (end - start) for start, end, instead in cuts)
-        return [INT.pack(self._size + grown), *_without(cuts, memoryview(walk.data), 0)]
+        return [INT.pack(self._size + grown), *_replace(cuts, memoryview(walk.data), 0)]
 
 
 class StreamedAnswer:
-    """Passes records on as they come. Its length goes first, so what says addresses behind them must not change it.
+    """Response whose records pass as they arrive. Its length goes first, so new addresses must not change it.
 
-    New addresses that are shorter are followed by a tagged field that nobody knows. If they are longer the answer says
-    none: it says who leads, and clients ask where that is (KIP-951 only saves them the question).
+    Shorter addresses are followed by a padding field. If they are longer, the list of addresses becomes empty: the
+    response still names the leader, and clients look its address up (KIP-951 only saves them this request).
     """
 
     def __init__(self, size: int, layout: Layout, nodes: Nodes) -> None:
@@ -137,12 +136,11 @@ class StreamedAnswer:
         self._begun = False
 
     def feed(self, data: memoryview) -> Pieces:
-        """See `AnswerInHand`."""
         walk = self._walk
         walk.data += data
         pieces: Pieces = [] if self._begun else [INT.pack(self._size)]
         self._begun = True
-        goes_on = _goes_on(self._steps, walk, self._size)
+        needs_more = _advance(self._steps, walk, self._size)
         held_from = walk.at if walk.tail_at is None else walk.tail_at
         passed = min(max(held_from - walk.base, 0), len(walk.data))
         if passed:
@@ -150,44 +148,44 @@ class StreamedAnswer:
             del walk.data[:passed]
             walk.base += passed
         if len(walk.data) > HELD_BYTES:
-            raise RelayError(f"an answer with more than {HELD_BYTES} bytes of addresses")
-        if not goes_on:
+            raise RelayError(f"a response with more than {HELD_BYTES} bytes of addresses")
+        if not needs_more:
             pieces += _fitting(walk, self._layout, self._nodes)
         return pieces
 
 
-def _goes_on(steps: object, walk: Walk, size: int) -> bool:
-    """Walks as far as it gets. Whether more of the answer is needed."""
+def _advance(steps: object, walk: Walk, size: int) -> bool:
+    """Advance the walk as far as possible. Return whether it needs more of the response."""
     try:
         next(steps)  # type: ignore[call-overload]
     except StopIteration:
         if walk.at > size:
-            raise RelayError("an answer that ends too early") from None
+            raise RelayError("a truncated response") from None
         return False
     except (DecodeError, IndexError) as problem:
-        raise RelayError(f"an answer that can't be read: {problem}") from None
+        raise RelayError(f"unreadable response: {problem}") from None
     if walk.base + len(walk.data) >= size:
-        raise RelayError("an answer that ends too early")
+        raise RelayError("a truncated response")
     return True
 
 
 def address_cuts(walk: Walk, layout: Layout, nodes: Nodes) -> list[Cut]:
-    """What is to stand in the place of addresses. The addresses of no node (-1) and of controllers stay."""
+    """Return the replacements of addresses. Those without a node (-1) and those of controllers stay."""
     if walk.endpoint_type != 1:
         return []
     write = compact_string if layout.flexible else string
     cuts: list[Cut] = []
-    for each in walk.addresses:
-        if each.node_id >= 0 and each.host:
-            host, port = nodes.address(each.node_id, each.host, each.port)
-            cuts.append((each.start, each.end, write(host) + INT.pack(port)))
+    for address in walk.addresses:
+        if address.node_id >= 0 and address.host:
+            host, port = nodes.address(address.node_id, address.host, address.port)
+            cuts.append((address.start, address.end, write(host) + INT.pack(port)))
     if layout.lists_all:
-        nodes.listed({each.node_id for each in walk.addresses})
+        nodes.listed({address.node_id for address in walk.addresses})
     return _with_size(walk, cuts)
 
 
 def _with_size(walk: Walk, cuts: list[Cut]) -> list[Cut]:
-    """Changes within a tagged field change its size."""
+    """Add a replacement for the size of the tagged field that contains the addresses."""
     tagged = walk.tagged_size
     if tagged is None or not cuts:
         return cuts
@@ -195,8 +193,8 @@ def _with_size(walk: Walk, cuts: list[Cut]) -> list[Cut]:
     return [(tagged.start, tagged.end, unsigned_varint(tagged.value_end - tagged.end + grown)), *cuts]
 
 
-def _without(cuts: list[Cut], data: memoryview, base: int) -> Pieces:
-    """Data that begins at `base`, with its stretches replaced."""
+def _replace(cuts: list[Cut], data: memoryview, base: int) -> Pieces:
+    """Return data that begins at `base`, with the replacements applied."""
     pieces: Pieces = []
     at = base
     for start, end, instead in cuts:
@@ -206,28 +204,28 @@ def _without(cuts: list[Cut], data: memoryview, base: int) -> Pieces:
 
 
 def _fitting(walk: Walk, layout: Layout, nodes: Nodes) -> Pieces:
-    """The end of an answer with new addresses, in as many bytes as it had."""
+    """Return the end of a response with new addresses, of the same size as before."""
     data = memoryview(walk.data)
     if not walk.addresses:
         return [data]
-    assert walk.array is not None, "addresses in an answer with records are in a list"
-    assert walk.tags_at is not None, "such answers have tagged fields"
+    assert walk.array is not None, "addresses in a response with records are in a list"
+    assert walk.tags_at is not None, "such responses have tagged fields"
     start, end = walk.array
     for cuts in (address_cuts(walk, layout, nodes), _with_size(walk, [(start, end, b"\x01")])):
         lacking = -sum(len(instead) - (end - start) for start, end, instead in cuts)
         if lacking == 0:
-            return _without(cuts, data, walk.base)
+            return _replace(cuts, data, walk.base)
         tags_start, tags_end, count = walk.tags_at
         more = unsigned_varint(count + 1)
         lacking -= len(more) - (tags_end - tags_start)
-        if lacking >= _LEAST_PADDING:
+        if lacking >= _MIN_PADDING:
             padded = sorted([*cuts, (tags_start, tags_end, more)])
-            return [*_without(padded, data, walk.base), _padding(lacking)]
-    raise RelayError("an answer whose addresses leave no room")
+            return [*_replace(padded, data, walk.base), _padding(lacking)]
+    raise RelayError("a response without room for the new addresses")
 
 
 def _padding(size: int) -> bytes:
-    """A tagged field of so many bytes, itself included."""
-    value = bytes(size - _LEAST_PADDING)
+    """Return a tagged field of `size` bytes in total."""
+    value = bytes(size - _MIN_PADDING)
     length = bytes((len(value) & 0x7F | 0x80, len(value) >> 7 & 0x7F | 0x80, len(value) >> 14))
     return _PADDING + length + value

@@ -1,4 +1,4 @@
-"""Questions of the proxy's own to the cluster: where partitions end, asked of their leaders."""
+"""The proxy's own requests to the cluster for the end offsets of partitions."""
 
 from __future__ import annotations
 
@@ -15,34 +15,40 @@ if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.cluster_side import ClusterSide
 
-LATEST: Final = -1
-"""Kafka's number for the end of a log."""
+LATEST: Final = -1  # Kafka's timestamp for the end of a log
 
 
 class Reaches(Protocol):
-    """Who connects to the cluster's nodes."""
+    """Connector to the nodes of the cluster."""
 
     async def side_for_questions(self, address: tuple[str, int] | None = None) -> ClusterSide:
-        """A connection that is no client's, to a node or to any. Raises BrokerError."""
+        """Return a connection for the proxy's own requests, to the given node or to any.
+
+        Raise BrokerError on failure.
+        """
         ...
 
 
-async def log_ends(server: Reaches, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """The ends of partitions whose leaders answer. Raises OSError where no node says who leads."""
-    partitions = set(wanted)
+async def log_ends(server: Reaches, requested: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the end offsets of the partitions whose leaders respond.
+
+    Raises:
+        OSError: No node returns the leaders.
+    """
+    partitions = set(requested)
     with closing(await server.side_for_questions()) as first:
         topics = tuple(MetadataRequestTopic(name=name) for name in sorted({topic for topic, _ in partitions}))
-        answer = await first.asks("metadata", MetadataRequest(topics=topics, allow_auto_topic_creation=False))
-    brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        answer = await first.call("metadata", MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+    brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
     led: dict[int, list[TopicPartition]] = {}
     for topic in answer.topics:
         for part in topic.partitions:
             if (topic.name, part.partition_index) in partitions and part.leader_id in brokers:
                 led.setdefault(part.leader_id, []).append((topic.name, part.partition_index))
-    found: dict[TopicPartition, int] = {}
-    for each in await asyncio.gather(*(_ends_at(server, brokers[node_id], those) for node_id, those in led.items())):
-        found |= each
-    return found
+    ends: dict[TopicPartition, int] = {}
+    for part_ends in await asyncio.gather(*(_ends_at(server, brokers[node_id], led[node_id]) for node_id in led)):
+        ends |= part_ends
+    return ends
 
 
 async def _ends_at(
@@ -50,9 +56,9 @@ async def _ends_at(
 ) -> dict[TopicPartition, int]:
     try:
         with closing(await server.side_for_questions(address)) as leader:
-            answer = await leader.asks("list_offsets", _question(partitions))
+            answer = await leader.call("list_offsets", _question(partitions))
     except OSError:
-        return {}  # the ends that other leaders have said count all the same
+        return {}  # the end offsets from other leaders are still returned
     return {
         (topic.name, part.partition_index): part.offset
         for topic in answer.topics

@@ -1,4 +1,4 @@
-"""A client's connection to the proxy."""
+"""Connection of a client to the proxy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from kohort.proxy.proxy_server import ProxyServer
 
 
-TURN_US: Final = 2_000
-"""How long the bytes of one connection are worked on before others have their turn."""
+TURN_US: Final = 2_000  # longest turn of one connection
 
-SHORT_TURN_US: Final = 250
-"""The same while other connections wait for a turn."""
+SHORT_TURN_US: Final = 250  # the same while other connections wait for a turn
 
 
 class ClientSide(Served, asyncio.Protocol):
@@ -43,54 +41,44 @@ class ClientSide(Served, asyncio.Protocol):
         login_seen = LoginSeen(server.principal)
         self._relay = Relay(self, server.laboratory.wants, self._line, login_seen)
         self._inspection = Inspection(self, self._relay, server.laboratory, login_seen)
-        self.load_ns = LITTLE_NS + 1  # as in the broker: what it costs is not known yet
-        self._in_turn = False
-        """Whether what the client has sent is just being passed on."""
+        self.load_ns = LITTLE_NS + 1  # as in the broker: assume that a new connection is costly
+        self._in_turn = False  # whether requests are being passed on right now
         self._is_queued = False
         self._is_reading = False
         self._transport: asyncio.Transport | None = None
         self._cluster: ClusterSide | None = None
-        self._task: asyncio.Task[None] | None = None
-        """Connects to the node, or logs in anew."""
+        self._task: asyncio.Task[None] | None = None  # connects to the node, or renews the login
         self._renewal: asyncio.TimerHandle | None = None
-        self._paused = False
-        """Whether the node does not read fast enough."""
-        self._is_unread = False
-        """Whether the client does not read fast enough."""
-        self._node_is_gone = False
-        """Whether the connection ends once the client has received what the node sent."""
+        self._paused = False  # whether the node reads too slowly
+        self._is_unread = False  # whether the client reads too slowly
+        self._node_has_closed = False  # whether to close after the client has received everything
         self._renews = False
-        self.host = ""
-        """The client's address."""
+        self.host = ""  # address of the client
         self._dialled = ""
-        self._early = b""
-        """What has come before the node was reached, or during a login."""
-        self._unsent: Pieces = []
-        """What a rule or a gate has let go during a login."""
+        self._early = b""  # received before the node was connected, or during a login
+        self._unsent: Pieces = []  # released by a rule or a gate during a login
         self.closed = False
 
     @property
     def node_id(self) -> int:
-        """The node that it has come to, as far as that is known."""
+        """The node that the client connected to; -1 if unknown."""
         return self._target.node_id
 
     # See `answer_rewriting.Nodes`
 
     def address(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """The client finds all nodes at the host where it has found this one."""
+        """Return the host that the client dialled with the proxy's port for the node."""
         return self._dialled, self._server.port_of(node_id, host, port)
 
     def listed(self, node_ids: set[int]) -> None:
-        """See `Nodes`."""
         self._server.listed(node_ids)
 
-    # What the event loop calls
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
         self._transport = cast(asyncio.Transport, transport)
         dialled, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
-        if not dialled or not peer:  # it has gone again before it was accepted
+        if not dialled or not peer:  # closed before it was accepted
             self._transport.abort()
             return
         self.host, self._dialled = plain_host(peer[0]), plain_host(dialled[0])
@@ -100,10 +88,9 @@ class ClientSide(Served, asyncio.Protocol):
         self._task = self._server.loop.create_task(self._connect())
 
     def data_received(self, data: bytes) -> None:
-        """The client has sent something."""
         cluster, scheduler = self._cluster, self._server.scheduler
         if cluster is None or self._renews:
-            self._early += data  # uvloop reads once, whatever was paused before it began
+            self._early += data  # uvloop reads once even if reading was paused before
             self._read_on()
             return
         if cluster.lost or self.closed:
@@ -127,7 +114,7 @@ class ClientSide(Served, asyncio.Protocol):
         return 1_000 * (SHORT_TURN_US if self._server.scheduler else TURN_US)
 
     def _note(self, before_ns: int) -> None:
-        """Count the time since then as spent on this connection."""
+        """Count the time since `before_ns` as spent on this connection."""
         scheduler = self._server.scheduler
         took_ns = scheduler.now_ns() - before_ns
         if took_ns > COUNTED_NS:
@@ -136,7 +123,7 @@ class ClientSide(Served, asyncio.Protocol):
             scheduler.note(self, took_ns)
 
     def _pass_on(self, data: bytes, until_ns: int) -> None:
-        """Pass on what the client has sent, slice by slice, as far as no rule or gate takes it first."""
+        """Pass on requests slice by slice, up to one that a rule or gate takes."""
         assert self._cluster is not None, "it is read when its node is reached"
         relay, now_ns, self._in_turn = self._relay, self._server.scheduler.now_ns, True
         try:
@@ -169,7 +156,7 @@ class ClientSide(Served, asyncio.Protocol):
         return is_open and not (self._paused or self._is_unread or self._renews)
 
     def _enqueue(self) -> None:
-        """Schedule work on what has arrived after the others' turns, if there is anything to work on."""
+        """Schedule a turn if there is work that can be done now."""
         relay = self._relay
         has_answers = relay.has_more_answers and not self._is_unread
         if not self._is_queued and (has_answers or (relay.has_more_requests and self._may_pass_on)):
@@ -187,14 +174,13 @@ class ClientSide(Served, asyncio.Protocol):
         self._enqueue()
 
     def continue_requests(self, until_ns: int | None = None) -> None:
-        """Pass on the requests that wait, if they may be worked on now."""
+        """Pass on waiting requests if possible."""
         if self._may_pass_on and not self._in_turn:
             self._pass_on(b"", self._server.scheduler.now_ns() + self._turn_ns if until_ns is None else until_ns)
 
-    def connection_lost(self, problem: Exception | None) -> None:
-        """The client has hung up, or was hung up on."""
+    def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
-        self._line.hung_up()
+        self._line.on_close()
         self._server.clients.discard(self)
         self._server.paused.discard(self)
         if self._task is not None:
@@ -207,22 +193,19 @@ class ClientSide(Served, asyncio.Protocol):
         self._early, self._unsent = b"", []
 
     def pause_writing(self) -> None:
-        """The client does not read fast enough."""
         self._is_unread = True
         self._read_node()
         self._read_on()
 
     def resume_writing(self) -> None:
-        """It has read."""
         self._is_unread = False
         self._read_node()
         self._enqueue()
         self._read_on()
 
-    # What the other side says
+    # Callbacks of the node's connection
 
-    def answered(self, data: bytes) -> None:
-        """The node has said something."""
+    def on_node_data(self, data: bytes) -> None:
         if self.closed:
             return
         scheduler = self._server.scheduler
@@ -236,21 +219,21 @@ class ClientSide(Served, asyncio.Protocol):
         self._note(before_ns)
 
     def _hand_back(self, data: bytes, until_ns: int) -> None:
-        """Pass on what the node has sent, slice by slice."""
+        """Pass on responses of the node slice by slice."""
         relay, now_ns = self._relay, self._server.scheduler.now_ns
         try:
             pieces = relay.answers(data)
             while relay.has_more_answers and not self.closed and not self._is_unread and now_ns() < until_ns:
                 pieces += relay.answers(b"")
-            self.tell(pieces)
+            self.write_client(pieces)
         except RelayError as reason:
             self.close(str(reason))
             return
         except Exception:
             self.fail()
             return
-        if self._node_is_gone:
-            self.cluster_gone()
+        if self._node_has_closed:
+            self.on_node_closed()
             return
         if relay.has_more_answers or not data:
             self._read_node()
@@ -259,8 +242,8 @@ class ClientSide(Served, asyncio.Protocol):
         if self._renews and not relay.waiting:
             self._renew()
 
-    def tell(self, pieces: Pieces) -> None:
-        """Writes to the client."""
+    def write_client(self, pieces: Pieces) -> None:
+        """Write to the client."""
         if self._transport is not None and not self._transport.is_closing():
             if len(pieces) == 1:
                 self._transport.write(pieces[0])
@@ -268,27 +251,26 @@ class ClientSide(Served, asyncio.Protocol):
                 self._transport.writelines(pieces)
 
     def send(self, pieces: Pieces) -> None:
-        """Writes to the node."""
+        """Write to the node."""
         if self._cluster is not None and not self._cluster.lost:
             if self._renews:
                 self._unsent += pieces
             else:
                 self._cluster.send(pieces)
 
-    def cluster_gone(self) -> None:
-        """The node has hung up: so does the proxy, after what has come, be it in the middle of an answer."""
-        self._node_is_gone = True
+    def on_node_closed(self) -> None:
+        """Close the connection after the received responses, even in the middle of one."""
+        self._node_has_closed = True
         if self._transport is not None and not self._relay.has_more_answers:
             self._transport.close()
 
     def pause(self, paused: bool) -> None:
-        """Whether the node does not read fast enough."""
         self._paused = paused
         self._enqueue()
         self._read_on()
 
     def close(self, reason: str) -> None:
-        """Hangs up; one line in the log says why."""
+        """Close the connection and log the reason."""
         if not self.closed and self._transport is not None:
             self.closed = True
             client = self.host
@@ -296,12 +278,11 @@ class ClientSide(Served, asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Hangs up at once."""
         if self._transport is not None:
             self._transport.abort()
 
     def _read_on(self) -> None:
-        """Read the client, or stop reading it, depending on whether what it sends could be worked on."""
+        """Resume or pause reading from the client, depending on whether its requests could be passed on."""
         if self._transport is None or self._transport.is_closing():
             return
         relay = self._relay
@@ -315,47 +296,47 @@ class ClientSide(Served, asyncio.Protocol):
             self._server.paused.discard(self)
 
     def _read_node(self) -> None:
-        """Read the node, or stop reading it, depending on whether the client receives what it sends."""
+        """Resume or pause reading from the node, depending on whether the client reads its responses."""
         if self._cluster is not None:
             self._cluster.pause(self._is_unread or self._relay.has_more_answers)
 
-    # What `PausedReading` needs
+    # Interface of `PausedReading`
 
     @property
     def socket_number(self) -> int:
-        """The file descriptor of the client's socket, or -1 if it is closed."""
+        """File descriptor of the client's socket, or -1 if it is closed."""
         transport_socket = None if self._transport is None else self._transport.get_extra_info("socket")
         return -1 if transport_socket is None else int(transport_socket.fileno())
 
     @property
     def held_bytes(self) -> int:
-        """The number of bytes that the client has sent and that have not been worked on."""
+        """Number of bytes that the client has sent and that have not been processed."""
         return self._relay.held_bytes + len(self._early)
 
     def read_on(self) -> None:
-        """Read again what the client has sent, although it cannot be worked on yet."""
+        """Resume reading although requests can't be passed on yet, to detect a closed connection."""
         if self._transport is not None and not self._transport.is_closing() and not self._is_reading:
             self._transport.resume_reading()
 
     def fail(self) -> None:
-        """Ends this connection because of our bug, which is being handled."""
-        log.error("a connection was closed, passing on what was said failed, which is kohort's fault")
+        """Abort the connection because of the exception being handled, a bug of the proxy."""
+        log.error("closed a connection because of a bug in kohort's proxy")
         self.closed = True
         self.abort()
 
-    # Connecting, and logging in anew
+    # Connecting, and renewing the login
 
     async def _connect(self) -> None:
         try:
             cluster = await self._server.connect(self._target)
-        except BrokerError:  # the server has told why
+        except BrokerError:  # the server has logged the reason
             self.abort()
             return
         cluster.serves(self)
         self._cluster = cluster
         if cluster.lost or self.closed:
             cluster.close()
-            self.cluster_gone()
+            self.on_node_closed()
             return
         self._expect_renewal()
         early, self._early = self._early, b""
@@ -369,7 +350,7 @@ class ClientSide(Served, asyncio.Protocol):
             self._renewal = self._server.loop.call_later(session_s, self._renewal_due)
 
     def _renewal_due(self) -> None:
-        """Nothing more is asked before the proxy has logged in anew; it does when all that was asked is answered."""
+        """Hold back new requests, and renew the login as soon as no response is outstanding."""
         self._renews = True
         self._read_on()
         if not self._relay.waiting:
@@ -383,8 +364,8 @@ class ClientSide(Served, asyncio.Protocol):
         assert self._cluster is not None, "it has been logged in before"
         try:
             await self._cluster.log_in_again()
-        except OSError as problem:
-            self.close(f"the proxy could not log in anew: {problem}")
+        except OSError as error:
+            self.close(f"the proxy could not renew its login: {error}")
             return
         self._renews = False
         self._expect_renewal()

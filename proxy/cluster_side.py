@@ -1,4 +1,4 @@
-"""The connection to a node of the cluster that belongs to one client: opened, secured, logged in, passed through."""
+"""Connection to a node of the cluster that belongs to one client: connected, secured, logged in, then relayed."""
 
 from __future__ import annotations
 
@@ -23,33 +23,28 @@ SPOKEN: Final = {
     "share_group_describe": 1,
     "streams_group_describe": 0,
 }
-"""The APIs that the proxy asks for itself, and their newest versions."""
+"""APIs that the proxy itself uses, with their newest versions."""
 
-CONNECT_S: Final = 10.0
-"""How long it may take to connect and to log in."""
+CONNECT_S: Final = 10.0  # timeout of connecting and logging in
 
 UNWRITTEN_BYTES: Final = 256 << 10
-"""As soon as so much waits for one side to read it, the other side is not read any more."""
+"""When this much is buffered for one side, the other side is not read."""
 
 
 class Client(Protocol):
-    """Whom a node talks to."""
+    """Receiver of a node's responses."""
 
-    def answered(self, data: bytes) -> None:
-        """The node has said something."""
-        ...
+    def on_node_data(self, data: bytes) -> None: ...
 
-    def cluster_gone(self) -> None:
-        """The node has hung up."""
-        ...
+    def on_node_closed(self) -> None: ...
 
     def pause(self, paused: bool) -> None:
-        """Whether the node reads too slowly for more to be sent."""
+        """Pause or resume requests, depending on whether the node reads too slowly."""
         ...
 
 
 class ClusterSide(asyncio.Protocol):
-    """Talks for itself while it logs in; what comes after that is its client's."""
+    """Connection that sends the proxy's requests during the login and a client's afterwards."""
 
     def __init__(self, security: Security) -> None:
         self._security = security
@@ -59,57 +54,55 @@ class ClusterSide(asyncio.Protocol):
         self._client: Client | None = None
         self._received = bytearray()
         self._talk: Conversation[Any] | None = None
-        self._talked: asyncio.Future[Any] | None = None
+        self._outcome: asyncio.Future[Any] | None = None
         self.lost = False
 
     @property
     def session_s(self) -> float | None:
-        """How long after a login the next is due; None: never."""
+        """Seconds between a login and its renewal, or None if it never expires."""
         return self._connection.session_s
 
     async def log_in(self) -> None:
-        """Settles versions and logs in, if the cluster wants that. Raises OSError."""
-        await self._says(self._connection.open())
+        """Connect and negotiate versions, and log in if the cluster requires it. Raise OSError on failure."""
+        await self._converse(self._connection.open())
 
     async def log_in_again(self) -> None:
-        """Logs in once more, as the session is about to end (KIP-368). Raises OSError."""
-        await self._says(self._connection.log_in_again())
+        """Renew the login before the session expires (KIP-368). Raise OSError on failure."""
+        await self._converse(self._connection.log_in_again())
 
     def version(self, name: str) -> int:
-        """The version in which the proxy asks an API, once versions are settled. Raises BrokerError where it can't."""
+        """Return the negotiated version of an API. Raise BrokerError if the node does not support it."""
         return self._connection.version(name)
 
     def speaks(self, name: str) -> bool:
-        """Whether the proxy can ask an API of the node, once versions are settled."""
+        """Return whether the node supports an API; versions must be negotiated."""
         return self._connection.speaks(name)
 
-    async def asks(self, name: str, request: Any) -> Any:
-        """The answer to a question of the proxy's own, on a connection that is no client's. Raises OSError."""
+    async def call(self, name: str, request: Any) -> Any:
+        """Send a request of the proxy's own and return the response. Raise OSError on failure."""
         async with asyncio.timeout(CONNECT_S):
-            return await self._says(self._connection.ask(name, request))
+            return await self._converse(self._connection.ask(name, request))
 
-    async def _says(self, talk: Conversation[Any]) -> Any:
+    async def _converse(self, talk: Conversation[Any]) -> Any:
         if self.lost:
             raise BrokerError(hung_up(self._security))
-        self._talked = asyncio.get_running_loop().create_future()
+        self._outcome = asyncio.get_running_loop().create_future()
         self._talk = talk
         self._step(None)
-        return await self._talked
+        return await self._outcome
 
     def serves(self, client: Client) -> None:
-        """From now on what comes is this client's."""
+        """Pass everything received from now on to this client."""
         self._client = client
 
     def send(self, pieces: Pieces) -> None:
-        """Passes on what a client has sent."""
-        assert self._transport is not None, "it is connected before it is sent anything"
+        assert self._transport is not None, "requests are sent after the connection is made"
         if len(pieces) == 1:
             self._transport.write(pieces[0])
         elif pieces:
             self._transport.writelines(pieces)
 
     def pause(self, paused: bool) -> None:
-        """Whether the client reads too slowly for more to be read here."""
         if self._transport is not None and not self.lost:
             if paused:
                 self._transport.pause_reading()
@@ -117,7 +110,6 @@ class ClusterSide(asyncio.Protocol):
                 self._transport.resume_reading()
 
     def close(self) -> None:
-        """Hangs up, after what has been written."""
         if self._transport is not None:
             self._transport.close()
 
@@ -125,44 +117,39 @@ class ClusterSide(asyncio.Protocol):
         """Return the local address of the socket, which a forked child must close."""
         return self._addresses
 
-    # What the event loop calls
+    # Callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is connected, and secured if need be."""
         self._transport = cast(asyncio.Transport, transport)
         self._addresses = [self._transport.get_extra_info("sockname")[:2]]
         watch_forks(self)
         self._transport.set_write_buffer_limits(high=UNWRITTEN_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        """The node has said something: to the client, or in a login."""
         if self._talk is not None:
             self._received += data
-            self._hear()
+            self._read_frames()
         elif self._client is not None:
-            self._client.answered(data)
+            self._client.on_node_data(data)
 
-    def connection_lost(self, problem: Exception | None) -> None:
-        """The node has hung up, or was hung up on."""
+    def connection_lost(self, error: Exception | None) -> None:
         unwatch_forks(self)
         self.lost = True
         self._fail(BrokerError(hung_up(self._security)))
         if self._client is not None:
-            self._client.cluster_gone()
+            self._client.on_node_closed()
 
     def pause_writing(self) -> None:
-        """The node does not read fast enough."""
         if self._client is not None:
             self._client.pause(True)
 
     def resume_writing(self) -> None:
-        """It has read."""
         if self._client is not None:
             self._client.pause(False)
 
     # Logging in
 
-    def _hear(self) -> None:
+    def _read_frames(self) -> None:
         try:
             while self._talk is not None and len(self._received) >= 4:
                 size = self._connection.frame_size(bytes(self._received[:4]))
@@ -171,34 +158,38 @@ class ClusterSide(asyncio.Protocol):
                 frame = bytes(self._received[4 : 4 + size])
                 del self._received[: 4 + size]
                 self._step(frame)
-        except OSError as problem:
-            self._fail(problem)
+        except OSError as error:
+            self._fail(error)
 
     def _step(self, frame: bytes | None) -> None:
-        """Says what follows on a frame of the node; None: begins."""
+        """Send the request that follows a frame from the node; None starts the conversation."""
         assert self._talk is not None
-        assert self._talked is not None, "somebody waits for the login"
+        assert self._outcome is not None, "a caller waits for the conversation"
         try:
             self.send([next(self._talk) if frame is None else self._talk.send(frame)])
         except StopIteration as end:
             self._talk = None
-            if not self._talked.done():
-                self._talked.set_result(end.value)
-        except OSError as problem:
-            self._fail(problem)
+            if not self._outcome.done():
+                self._outcome.set_result(end.value)
+        except OSError as error:
+            self._fail(error)
 
-    def _fail(self, problem: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         self._talk = None
-        if self._talked is not None and not self._talked.done():
-            self._talked.set_exception(problem)
+        if self._outcome is not None and not self._outcome.done():
+            self._outcome.set_exception(error)
 
 
 async def connect(
-    address: tuple[str, int], security: Security, context: ssl.SSLContext | None, *, asks: bool = False
+    address: tuple[str, int], security: Security, context: ssl.SSLContext | None, *, probes: bool = False
 ) -> ClusterSide:
-    """A connection that is ready for a client. Raises BrokerError, whose text is why there is none.
+    """Return a connection that is ready for a client.
 
-    `asks`: whether a broker is there at all, also where nobody is to log in.
+    Args:
+        probes: Negotiate versions even without a login, to check that a broker responds.
+
+    Raises:
+        BrokerError: The text is the reason.
     """
     host, port = address
     side = ClusterSide(security)
@@ -207,21 +198,21 @@ async def connect(
             await asyncio.get_running_loop().create_connection(
                 lambda: side, host, port, ssl=context, server_hostname=host if context is not None else None
             )
-            if security.sasl or asks:
+            if security.sasl or probes:
                 await side.log_in()
-    except BaseException as problem:
+    except BaseException as error:
         side.close()
-        if isinstance(problem, TimeoutError):
-            raise BrokerError("no answer; does a firewall stand between?") from None
-        if isinstance(problem, OSError):
-            raise BrokerError(_why_not(problem)) from None
-        if isinstance(problem, ValueError | OverflowError):  # no such port, or host
-            raise BrokerError(str(problem)) from None
+        if isinstance(error, TimeoutError):
+            raise BrokerError("no response; a firewall may block the port") from None
+        if isinstance(error, OSError):
+            raise BrokerError(_reason(error)) from None
+        if isinstance(error, ValueError | OverflowError):  # invalid port or host
+            raise BrokerError(str(error)) from None
         raise
     return side
 
 
-def _why_not(problem: OSError) -> str:
-    if isinstance(problem, BrokerError | LoginError):
-        return str(problem)
-    return tls_in_words(problem) if isinstance(problem, ssl.SSLError) else in_words(problem)
+def _reason(error: OSError) -> str:
+    if isinstance(error, BrokerError | LoginError):
+        return str(error)
+    return tls_in_words(error) if isinstance(error, ssl.SSLError) else in_words(error)

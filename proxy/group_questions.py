@@ -1,4 +1,4 @@
-"""Questions of the proxy's own about groups: each coordinator describes those that it looks after."""
+"""The proxy's own requests about groups: each coordinator describes its groups."""
 
 from __future__ import annotations
 
@@ -17,84 +17,93 @@ if TYPE_CHECKING:
     from kohort.proxy.cluster_side import ClusterSide
 
 FIRST_WITH_MANY: Final = 4
-"""The version of FindCoordinator from which on one request may name several groups."""
+"""First version of FindCoordinator in which one request may name several groups."""
 
-MOST_AT_ONCE: Final = 10
-"""Groups that one request asks for: their answer is read in one piece."""
+MAX_GROUPS_PER_REQUEST: Final = 10
+"""Groups per request; the response is read in one piece."""
 
-_NOTHING_SAID: Final = (
+_TEMPORARY_ERRORS: Final = (
     ErrorCode.not_coordinator,
     ErrorCode.coordinator_not_available,
     ErrorCode.coordinator_load_in_progress,
     ErrorCode.group_id_not_found,
 )
-"""Errors that pass: the group moves, or is of another kind by now."""
+"""Temporary errors: the group is moving, or has a different type by now."""
 
 
 class GroupAnswer(NamedTuple):
-    """What the cluster says of a group."""
+    """Description of a group by the cluster."""
 
     described: Any
-    """The element of the kind's Describe… response; None: there is none, and `refusal` says why."""
-    refusal: str = ""
-    """Why, in words that go on behind a colon."""
-    is_away: bool = False
-    """Whether nobody was there to ask, which may end soon."""
+    """Element of the Describe… response for the group type, or None if `refusal` is the reason."""
+    refusal: str = ""  # the reason, to follow a colon
+    is_unreachable: bool = False  # whether no coordinator was reachable, which may be temporary
 
 
-async def group_answers(server: Reaches, wanted: Mapping[str, str]) -> dict[str, GroupAnswer]:
-    """What coordinators say of groups. `wanted`: their kinds, by their ids.
+async def group_answers(server: Reaches, kinds: Mapping[str, str]) -> dict[str, GroupAnswer]:
+    """Return the coordinators' descriptions of groups, without those that move or that their coordinator does not have.
 
-    Groups that move, or that their coordinator does not have, are left out.
-    Raises OSError where no node says who coordinates them.
+    Args:
+        wanted: Group types by group id.
+
+    Raises:
+        OSError: No node returns the coordinators.
     """
-    coordinators = await _coordinators(server, list(wanted))
+    coordinators = await _coordinators(server, list(kinds))
     answers: dict[str, GroupAnswer] = {}
     led: dict[tuple[str, int], dict[str, str]] = {}
-    for group_id, each in coordinators:
-        if each.error_code is ErrorCode.none:
-            led.setdefault((each.host, each.port), {})[group_id] = wanted[group_id]
-        elif each.error_code not in _NOTHING_SAID:
-            answers[group_id] = GroupAnswer(None, each.error_code.name.upper())
-    for found in await asyncio.gather(*(_answers_of(server, address, those) for address, those in led.items())):
-        answers |= found
+    for group_id, coordinator in coordinators:
+        if coordinator.error_code is ErrorCode.none:
+            led.setdefault((coordinator.host, coordinator.port), {})[group_id] = kinds[group_id]
+        elif coordinator.error_code not in _TEMPORARY_ERRORS:
+            answers[group_id] = GroupAnswer(None, coordinator.error_code.name.upper())
+    for descriptions in await asyncio.gather(
+        *(_answers_of(server, address, group_kinds) for address, group_kinds in led.items())
+    ):
+        answers |= descriptions
     return answers
 
 
 async def _coordinators(server: Reaches, group_ids: list[str]) -> list[tuple[str, Coordinator]]:
-    found: list[tuple[str, Coordinator]] = []
+    coordinators: list[tuple[str, Coordinator]] = []
     with closing(await server.side_for_questions()) as first:
         at_once = len(group_ids) if first.version("find_coordinator") >= FIRST_WITH_MANY else 1
-        for those in _pieces(group_ids, at_once):
-            answer = await first.asks("find_coordinator", FindCoordinatorRequest(coordinator_keys=those))
-            found += zip(those, answer.coordinators, strict=False)
-    return [(each.key or asked, each) for asked, each in found if (each.key or asked) in group_ids]
+        for some_ids in _pieces(group_ids, at_once):
+            answer = await first.call("find_coordinator", FindCoordinatorRequest(coordinator_keys=some_ids))
+            coordinators += zip(some_ids, answer.coordinators, strict=False)
+    return [
+        (coordinator.key or group_id, coordinator)
+        for group_id, coordinator in coordinators
+        if (coordinator.key or group_id) in group_ids
+    ]
 
 
-async def _answers_of(server: Reaches, address: tuple[str, int], wanted: Mapping[str, str]) -> dict[str, GroupAnswer]:
-    """What one coordinator says; of groups for which it is not there, that."""
-    found: dict[str, GroupAnswer] = {}
+async def _answers_of(server: Reaches, address: tuple[str, int], kinds: Mapping[str, str]) -> dict[str, GroupAnswer]:
+    """Return the descriptions by one coordinator; the error for groups that it could not describe."""
+    descriptions: dict[str, GroupAnswer] = {}
     try:
         with closing(await server.side_for_questions(address)) as coordinator:
             for kind in DESCRIBING:
-                group_ids = [each for each in wanted if wanted[each] == kind]
-                for those in _pieces(group_ids, MOST_AT_ONCE):
-                    found |= await _described(coordinator, kind, those)
-    except OSError as problem:
-        return {each: away(problem) for each in wanted} | found
-    return found
+                group_ids = [group_id for group_id in kinds if kinds[group_id] == kind]
+                for some_ids in _pieces(group_ids, MAX_GROUPS_PER_REQUEST):
+                    descriptions |= await _described(coordinator, kind, some_ids)
+    except OSError as error:
+        return {group_id: unreachable(error) for group_id in kinds} | descriptions
+    return descriptions
 
 
 async def _described(coordinator: ClusterSide, kind: str, group_ids: tuple[str, ...]) -> dict[str, GroupAnswer]:
     api, asking = DESCRIBING[kind]
     if not coordinator.speaks(api):
-        return dict.fromkeys(group_ids, GroupAnswer(None, f"it describes no {kind} groups"))
-    answer = await coordinator.asks(api, asking(group_ids))
-    return {each.group_id: _answer(each) for each in answer.groups if each.group_id in group_ids and _is_there(each)}
+        return dict.fromkeys(group_ids, GroupAnswer(None, f"it cannot describe {kind} groups"))
+    answer = await coordinator.call(api, asking(group_ids))
+    return {
+        group.group_id: _answer(group) for group in answer.groups if group.group_id in group_ids and _is_there(group)
+    }
 
 
 def _is_there(described: Any) -> bool:
-    return described.error_code not in _NOTHING_SAID and described.group_state != State.DEAD.value
+    return described.error_code not in _TEMPORARY_ERRORS and described.group_state != State.DEAD.value
 
 
 def _answer(described: Any) -> GroupAnswer:
@@ -102,9 +111,9 @@ def _answer(described: Any) -> GroupAnswer:
     return GroupAnswer(described) if error is ErrorCode.none else GroupAnswer(None, error.name.upper())
 
 
-def away(problem: OSError) -> GroupAnswer:
-    """The answer for a group that nobody can be asked about."""
-    return GroupAnswer(None, str(problem) or "no answer", is_away=True)
+def unreachable(error: OSError) -> GroupAnswer:
+    """Return the description of a group whose coordinator can't be reached."""
+    return GroupAnswer(None, str(error) or "no answer", is_unreachable=True)
 
 
 def _pieces(group_ids: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:

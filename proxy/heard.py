@@ -1,4 +1,4 @@
-"""What a cluster has answered to a request that a rule or a gate is for."""
+"""Responses of the cluster to requests that a rule or a gate applies to."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from kohort.protocol.wire import INT
 
 
 class Heard:
-    """An answer of the cluster. It is passed on as it came; what gates and rules ask of it is read when they do."""
+    """Response of the cluster. It passes unchanged, and is read only when a gate or rule needs its fields."""
 
     def __init__(self, name: str, version: int, frame: bytes) -> None:
         self._name = name
         self._version = version
-        self.frame = frame
-        """Its length included."""
+        self.frame = frame  # with its length
 
     @cached_property
     def read(self) -> Any:
-        """The answer as a value; None where it can't be read."""
+        """The parsed response, or None if it is unreadable."""
         try:
             return message_of(self._name).read_answer(self._version, self.frame[INT.size :])[1]
         except DecodeError:
@@ -29,11 +28,11 @@ class Heard:
 
     @property
     def error_code(self) -> ErrorCode:
-        """The error of the whole answer; none, where it can't be read or has no such error."""
-        found: ErrorCode = getattr(self.read, "error_code", ErrorCode.none)
-        return found
+        """The error of the whole response; none if it is unreadable or has no such field."""
+        error: ErrorCode = getattr(self.read, "error_code", ErrorCode.none)
+        return error
 
     @property
     def member_id(self) -> str:
-        """The member id that it gives, if it gives one."""
+        """The assigned member id, or an empty string."""
         return str(getattr(self.read, "member_id", ""))

@@ -1,4 +1,4 @@
-"""A request that a rule or a gate may take, from its frame to its answer; stands for a connection in an exchange."""
+"""Request that a rule or a gate may apply to, from its frame to its response; acts as the connection of an exchange."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class NodeBehind(NamedTuple):
-    """What a rule may ask about a node of the cluster."""
+    """Properties of a cluster node that rules may use."""
 
     id: int
 
 
 class InspectedApi:
-    """An API as an exchange asks for it: handled by the cluster, written as it came."""
+    """API as an exchange uses it: handled by the cluster, responses written unchanged."""
 
     def __init__(self, api: Api, handle: Callable[[Any, Any, Ticket], Any]) -> None:
         self._api = api
@@ -44,7 +44,7 @@ class InspectedApi:
         self.handle = handle
 
     def write(self, version: int, correlation_id: int, response: Any) -> bytes:
-        """The frame of an answer: the cluster's own, or one that a rule has made."""
+        """Return the frame of a response, from the cluster or from a rule."""
         if isinstance(response, Heard):
             return response.frame
         frame = self._api.write(version, correlation_id, response)
@@ -52,7 +52,7 @@ class InspectedApi:
 
 
 class Inspection:
-    """One client's requests, one at a time. Stands for the connection (`kohort.broker.ticket.Requester`)."""
+    """Inspected requests of one client, one at a time; acts as its connection (`kohort.broker.ticket.Requester`)."""
 
     def __init__(self, client: ClientSide, relay: Relay, laboratory: ProxyLaboratory, login_seen: LoginSeen) -> None:
         self._client = client
@@ -67,31 +67,30 @@ class Inspection:
 
     @property
     def closed(self) -> bool:
-        """Whether anything more can be said to this client."""
+        """Whether the connection to the client is closed."""
         return self._client.closed
 
     @property
     def principal(self) -> Principal:
-        """Who the client is, as far as its login has shown it; see `LoginSeen`."""
+        """The client's principal as far as its login has shown it; see `LoginSeen`."""
         return self._login_seen.principal
 
     @property
     def client_host(self) -> str:
-        """See `Requester`."""
         return java_address(self._client.host)
 
     @property
     def _node(self) -> Node:
-        """All that an exchange asks for that has no conditions on states."""
+        """The node for an exchange, which reads only its id unless a condition names a state."""
         return cast("Node", NodeBehind(self._client.node_id))
 
     def decide(self, inspected: Inspected) -> bool:
-        """Sends a request on its way through the laboratory. Whether it is over, so that the next may come."""
+        """Start the exchange of a request. Return whether it has ended, so that the next request may pass."""
         header, api = inspected.header, self._laboratory.api(inspected.header.api_key)
         try:
             request = api.read(header.api_version, inspected.frame, header.body_offset, MAX_ELEMENTS)
-        except DecodeError:  # the broker will say so itself
-            self._ask(inspected.frame, self._passed)
+        except DecodeError:  # the broker will report it
+            self._forward(inspected.frame, self._passed)
         else:
             ticket = Ticket(
                 cast(Any, self),
@@ -108,7 +107,7 @@ class Inspection:
         return self._relay.inspected is None
 
     def run(self, ticket: Ticket, handler: Handler) -> None:
-        """Lets something handle a request, and sees to its answer."""
+        """Call a handler and send its response."""
         try:
             response = handler(self._node, ticket.request, ticket)
         except CloseConnection as reason:
@@ -118,29 +117,29 @@ class Inspection:
             self.answer(ticket, response)
 
     def _handle(self, node: Node, request: Any, ticket: Ticket) -> None:
-        """Lets the cluster handle a request, as a rule has left it."""
-        assert self._relay.inspected is not None, "it is at hand"
+        """Send the request to the cluster, as changed by rules."""
+        assert self._relay.inspected is not None, "a request is inspected"
         frame = self._relay.inspected.frame
         if request is not ticket.request:
             name = ticket.api.spec.name
             body = message_of(name).write_request(ticket.version, ticket.correlation_id, ticket.client_id, request)
             frame = INT.pack(len(body)) + body
 
-        def told(answer: bytes) -> None:
+        def on_response(answer: bytes) -> None:
             ticket.reply(Heard(ticket.api.spec.name, ticket.version, answer))
 
-        self._ask(frame, told)
+        self._forward(frame, on_response)
 
-    def _ask(self, frame: bytes, told: Callable[[bytes], None]) -> None:
-        assert self._relay.inspected is not None, "it is at hand"
+    def _forward(self, frame: bytes, on_response: Callable[[bytes], None]) -> None:
+        assert self._relay.inspected is not None, "a request is inspected"
         expects = self._relay.inspected.expects
-        self._relay.pass_on(frame, told)
+        self._relay.pass_on(frame, on_response)
         self._client.send([frame])
         if not expects:
             self._over()
 
     def _passed(self, answer: bytes) -> None:
-        self._client.tell([answer])
+        self._client.write_client([answer])
         self._over()
 
     def _over(self) -> None:
@@ -148,34 +147,33 @@ class Inspection:
         if not self._decides:
             self._client.continue_requests()
 
-    # What an exchange asks of a connection
+    # Interface of the connection of an exchange
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """Sends the answer. Who wants none (`acks=0`) is hung up on: so a broker tells them that something failed."""
+        """Send the response.
+
+        Without an expected response (`acks=0`) close the connection, as brokers do after an error.
+        """
         ticket.answered = True
         if self._relay.inspected is not None and not self._relay.inspected.expects:
-            self._client.close("a rule has answered a request that wants no answer")
+            self._client.close("a rule has responded to a request without a response")
             return
-        self._client.tell([ticket.api.write(ticket.version, ticket.correlation_id, response)])
+        self._client.write_client([ticket.api.write(ticket.version, ticket.correlation_id, response)])
         self._over()
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
-        """Sends the answer, if there is one, and hangs up."""
         if response is not None:
-            self._client.tell([ticket.api.write(ticket.version, ticket.correlation_id, response)])
+            self._client.write_client([ticket.api.write(ticket.version, ticket.correlation_id, response)])
         self._client.close(reason)
 
     def send(self, frame: bytes) -> None:
-        """Sends bytes as they are."""
-        self._client.tell([frame])
+        self._client.write_client([frame])
 
     def close(self, reason: str) -> None:
-        """Hangs up."""
         self._client.close(reason)
 
     def fail(self) -> None:
-        """Ends this connection, and nothing else, because of our bug."""
         self._client.fail()
 
     def park(self) -> None:
-        """Nothing: what is behind a request that was inspected waits anyway."""
+        """Return without effect: requests after an inspected one wait in any case."""

@@ -1,7 +1,7 @@
-"""As whom a client has logged in, read from its login on the way to the cluster, which decides whether it counts.
+"""Principal of a client, read from its login on the way to the cluster, which decides whether the login succeeds.
 
-What is read is what Kafka makes principals of unless it is told otherwise (`principal.builder.class`): the user of
-PLAIN and SCRAM, the claim `sub` of a token. Of other mechanisms nothing is known.
+Kafka's default principals are recognized (`principal.builder.class` may change them): the user name of PLAIN and SCRAM,
+and the claim `sub` of a token. Other mechanisms are not.
 """
 
 from __future__ import annotations
@@ -17,35 +17,32 @@ from kohort.security.sasl.scram import name_in
 from kohort.security.sasl.unsecured_tokens import json_object
 
 UNSEEN: Final = Principal("", "")
-"""Who has logged in by a mechanism that nobody here can read."""
+"""Principal of a client that used a mechanism that can't be read."""
 
-FIRST_FLEXIBLE: Final = 2
-"""Version of SaslAuthenticate."""
+FIRST_FLEXIBLE: Final = 2  # version of SaslAuthenticate
 
 
 class LoginSeen:
-    """One client's logins, of which the last that the cluster has taken counts."""
+    """Logins of one client; the last successful one counts."""
 
     def __init__(self, principal: Principal = ANONYMOUS) -> None:
-        """`principal`: who it is before it logs in itself."""
+        """Set `principal` as the identity before the client's own login."""
         self.principal = principal
         self._mechanism = ""
-        self._claimed: Principal | None = None
-        """Whom the messages have named whose answers are still to come."""
+        self._claimed: Principal | None = None  # principal of a login without a response yet
 
-    def begins(self, mechanism: str) -> None:
-        """The client has asked for a mechanism."""
+    def on_handshake(self, mechanism: str) -> None:
         self._mechanism = mechanism
         self._claimed = None
 
-    def says(self, message: bytes) -> None:
-        """The client has sent a message of the mechanism. The name is in the first."""
+    def on_message(self, message: bytes) -> None:
+        """Read the principal from the first message of a mechanism."""
         if self._claimed is None or self._claimed == UNSEEN:
             name = _name(self._mechanism, message)
             self._claimed = Principal(USER, name) if name else UNSEEN
 
-    def hears(self, accepted: bool) -> None:
-        """The cluster has answered such a message."""
+    def on_result(self, accepted: bool) -> None:
+        """Apply the result of a login message."""
         if not accepted:
             self._claimed = None
         elif self._claimed is not None:
@@ -53,7 +50,10 @@ class LoginSeen:
 
 
 def message_in(body: bytes, version: int) -> bytes:
-    """The mechanism's own message in the body of SaslAuthenticate. Raises IndexError, struct.error for none."""
+    """Return the mechanism's message in the body of SaslAuthenticate.
+
+    Raise IndexError or struct.error if it is malformed.
+    """
     if version >= FIRST_FLEXIBLE:
         size, at = read_unsigned_varint(body, 0)
         size -= 1
@@ -81,9 +81,9 @@ def _subject(message: bytes) -> str:
 
 
 def before_login(security: Security) -> Principal | None:
-    """Who a client is whose connection the proxy opens so; None: only the cluster knows.
+    """Return the principal of a client before its own login, or None if only the cluster knows it.
 
-    That is so of a certificate, which the cluster may map to any name, and of a token that is read from a file.
+    It is unknown with a certificate, which the cluster may map to any name, and with a token that is read from a file.
     """
     if security.sasl:
         return Principal(USER, security.username) if security.username and not security.token_file else None

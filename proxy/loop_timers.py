@@ -1,4 +1,4 @@
-"""Timers of the event loop, in the place of the broker's purgatory."""
+"""Timers of the event loop in place of the broker's purgatory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LoopTimers:
-    """Purgatory for operations that wait for nothing but time."""
+    """Purgatory for operations that only wait for a time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""ApiVersions as clients of the proxy hear it: what the cluster offers, but for versions that can't be passed on."""
+"""ApiVersions responses without the versions whose responses the proxy can't rewrite."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ _FIRST_FLEXIBLE: Final = 3
 
 
 def narrowed(frame: bytearray, version: int) -> bytearray:
-    """An answer to ApiVersions, without its length, that offers no version whose addresses would not be found.
+    """Return an ApiVersions response, without its length, with only the versions whose addresses the proxy can locate.
 
-    Everything else stays, APIs that nobody here knows included. Source: KIP-511: the answer to a version that a broker
-    doesn't know is in version 0.
+    Everything else stays, including unknown APIs. Source: KIP-511: the response to an unknown version is in version 0.
     """
     try:
-        _, problem = _HEAD.unpack_from(frame)
-        flexible = version >= _FIRST_FLEXIBLE and problem != ErrorCode.unsupported_version.value
+        _, failure = _HEAD.unpack_from(frame)
+        flexible = version >= _FIRST_FLEXIBLE and failure != ErrorCode.unsupported_version.value
         kept, end = _offered(bytes(frame), flexible)
     except (IndexError, ValueError, error) as cause:
         raise RelayError(f"an answer to ApiVersions that can't be read: {cause}") from None
@@ -33,7 +32,7 @@ def narrowed(frame: bytearray, version: int) -> bytearray:
 
 
 def _offered(frame: bytes, flexible: bool) -> tuple[list[bytes], int]:
-    """What is left of each API that is offered, and where the list ends."""
+    """Return the encoded entries of all offered APIs, and the end of the list."""
     at = _HEAD.size
     if flexible:
         count, at = read_unsigned_varint(frame, at)

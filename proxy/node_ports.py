@@ -1,4 +1,4 @@
-"""The nodes of the cluster as they are known from its answers, and the port that each has here."""
+"""Nodes of the cluster, collected from its responses, with the port of the proxy for each."""
 
 from __future__ import annotations
 
@@ -9,55 +9,54 @@ from typing import Final
 from kohort.broker.address import HIGHEST_PORT, AddressError, show_address
 
 FORGOTTEN_MS: Final = 600_000
-"""How long a node keeps its port that answers list no more: one that restarts finds its clients again."""
+"""How long a node that responses no longer list keeps its port, so that a restarted node keeps its clients."""
 
 NO_NODE: Final = -1
 
 _CHOSEN: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?=(\d{1,5})", re.ASCII)
-MOST_CHOSEN: Final = 1_000
-"""Nodes whose ports one word may choose: each takes a port at once."""
+MAX_CHOSEN_PORTS: Final = 1_000  # ports that one argument may choose; each is bound at once
 
 
-def chosen_ports(words: Sequence[str]) -> dict[int, int]:
-    """The ports that `2=19094` (node 2) and `0-5=19093` (node 0, and the next on the ports after that) choose.
+def chosen_ports(arguments: Sequence[str]) -> dict[int, int]:
+    """Return the ports chosen by `2=19094` (node 2) and `0-5=19093` (nodes 0 to 5 on consecutive ports).
 
-    Raises AddressError for what chooses none, or one twice.
+    Raises:
+        AddressError: An argument is malformed, or chooses a port twice.
     """
     chosen: dict[int, int] = {}
-    for word in words:
-        found = _CHOSEN.fullmatch(word)
-        first, last, port = (0, -1, 0) if found is None else (int(found[1]), int(found[2] or found[1]), int(found[3]))
-        if not 0 <= last - first < MOST_CHOSEN or not 0 < port <= port + last - first <= HIGHEST_PORT:
-            raise AddressError(f"{word} chooses no port; write NODE=PORT, as in 2=19094, or of several nodes 0-5=19093")
+    for argument in arguments:
+        match = _CHOSEN.fullmatch(argument)
+        first, last, port = (0, -1, 0) if match is None else (int(match[1]), int(match[2] or match[1]), int(match[3]))
+        if not 0 <= last - first < MAX_CHOSEN_PORTS or not 0 < port <= port + last - first <= HIGHEST_PORT:
+            raise AddressError(f"expected NODE=PORT, as in 2=19094, or NODES=PORT, as in 0-5=19093; got {argument}")
         for node_id in range(first, last + 1):
             at = port + node_id - first
             if node_id in chosen or at in chosen.values():
-                raise AddressError(f"{word} chooses a port of node {node_id} that is chosen already")
+                raise AddressError(f"{argument} repeats node {node_id} or its port")
             chosen[node_id] = at
     return chosen
 
 
 class Target:
-    """Whom a port of the proxy stands for: a node, or whoever answers first at the addresses of the bootstrap."""
+    """Counterpart of a port: one node, or the first bootstrap address that responds."""
 
     def __init__(self, name: str, addresses: Sequence[tuple[str, int]], node_id: int = NO_NODE) -> None:
         self.name = name
         self.node_id = node_id
         self.addresses = list(addresses)
-        self.away = ""
-        """Why nobody could be reached when it was last tried; empty: it could."""
+        self.last_error = ""  # why the last attempt to connect failed; empty after a success
 
     def answered(self, address: tuple[str, int]) -> None:
-        """One of its addresses works: it is the first to be tried next time."""
+        """Move an address that works to the front."""
         self.addresses.remove(address)
         self.addresses.insert(0, address)
 
     def __str__(self) -> str:
-        return f"{self.name} ({','.join(show_address(*each) for each in self.addresses)})"
+        return f"{self.name} ({','.join(show_address(*address) for address in self.addresses)})"
 
 
 class Targets:
-    """All nodes that have been seen, by their ids."""
+    """All nodes seen so far, by id."""
 
     def __init__(
         self,
@@ -66,10 +65,13 @@ class Targets:
         closed: Callable[[Target], None],
         chosen: Container[int] = (),
     ) -> None:
-        """`bootstrap`: stands for the node that has its address, if it has one address.
+        """Set up the targets.
 
-        `opened`: makes a port for a new target, and returns it; of the bootstrap that which it has. `closed`: gives the
-        port back. `chosen`: nodes that have ports of their own in any case.
+        Args:
+            bootstrap: The target of the node with its address, if it has only one address.
+            opened: Bind a port for a new target and return it; for the bootstrap, return its port.
+            closed: Release the port.
+            chosen: Nodes that have ports of their own in any case.
         """
         self._bootstrap = bootstrap
         self._opened = opened
@@ -83,7 +85,7 @@ class Targets:
         return iter(self._nodes)
 
     def port(self, node_id: int, host: str, port: int) -> int:
-        """The port here of a node that is at an address now. It keeps its port when it moves."""
+        """Return the proxy's port for a node, which it keeps when its address changes."""
         target = self._nodes.get(node_id)
         if target is None:
             target = self._new(node_id, (host, port))
@@ -102,7 +104,7 @@ class Targets:
         return Target(f"node {node_id}", [address], node_id)
 
     def listed(self, node_ids: set[int], now_ms: int) -> None:
-        """An answer has listed all nodes that run. One that has been missing for long is forgotten."""
+        """Note that a response has listed all running nodes, and drop those that have been missing for long."""
         for node_id in self._nodes.keys() - node_ids:
             if now_ms - self._missing_since_ms.setdefault(node_id, now_ms) >= FORGOTTEN_MS:
                 target = self._nodes.pop(node_id)

@@ -1,4 +1,4 @@
-"""What an older release of Kafka offers, before a cluster that is not ours: the versions that both know."""
+"""API versions of an older Kafka release in front of an external cluster: the versions that both support."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from kohort.proxy.heard import Heard
 
 @dataclass(frozen=True)
 class OldVersionsThere(OldApiVersions):
-    """ApiVersions is answered as an older release would, as far as the cluster serves its versions."""
+    """Action that answers ApiVersions as an older release, limited to versions that the cluster supports."""
 
     def offered(self, version: int, response: Any) -> Any:
-        """See `OldApiVersions`. An API of which the cluster has dropped all versions of that time is not offered."""
-        there = response.read if isinstance(response, Heard) else None
-        if there is None or there.error_code != ErrorCode.none:
+        """Return the response; it leaves out APIs whose old versions the cluster has dropped."""
+        served = response.read if isinstance(response, Heard) else None
+        if served is None or served.error_code != ErrorCode.none:
             return response
-        api_keys = tuple(_common(there.api_keys, self.release))
+        api_keys = tuple(_common(served.api_keys, self.release))
         if self.release == CURRENT:
-            return changed(ApiVersionsResponse, there, api_keys=api_keys)
+            return changed(ApiVersionsResponse, served, api_keys=api_keys)
         return ApiVersionsResponse(error_code=ErrorCode.none, api_keys=api_keys)
 
 
 def _common(served: tuple[ApiVersion, ...], release: str) -> list[ApiVersion]:
-    known = {api.key: api for api in apis_of(release)}
+    old = {api.key: api for api in apis_of(release)}
     both = [
         ApiVersion(
-            api_key=each.api_key,
-            min_version=max(each.min_version, known[each.api_key].min_version),
-            max_version=min(each.max_version, known[each.api_key].max_version),
+            api_key=offer.api_key,
+            min_version=max(offer.min_version, old[offer.api_key].min_version),
+            max_version=min(offer.max_version, old[offer.api_key].max_version),
         )
-        for each in served
-        if each.api_key in known
+        for offer in served
+        if offer.api_key in old
     ]
-    return [each for each in both if each.min_version <= each.max_version]
+    return [offer for offer in both if offer.min_version <= offer.max_version]

@@ -1,4 +1,4 @@
-"""The control address of a proxy: the laboratory's routes for faults and gates, and those that look at groups."""
+"""Control address of a proxy: the laboratory's routes for faults and gates, and the read-only routes for groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _laboratory(request: Request) -> ProxyLaboratory:
 
 @router.post("")
 async def reset(laboratory: Annotated[ProxyLaboratory, Depends(_laboratory)]) -> Left:
-    """End all rules and open all gates. What the cluster holds stays, and a proxy looks out for no violations."""
+    """End all rules and open all gates. Groups in the cluster stay, and a proxy collects no violations."""
     return Left(gates=laboratory.lift(), violations=[], groups=[])
 
 
@@ -50,20 +50,21 @@ ROUTERS = (
 
 
 def make_proxy_app(laboratory: ProxyLaboratory, token: str = "", host: str = "127.0.0.1") -> FastAPI:
-    """What is served. `token`: what clients must show; empty: nothing. `host`: where it listens."""
+    """Return the application; an empty `token` disables authentication."""
     return make_app(None, token, laboratory, host=host, routers=ROUTERS)
 
 
 @asynccontextmanager
 async def served(laboratory: ProxyLaboratory, host: str, port: int, token: str = "") -> AsyncIterator[str]:
-    """Serves it while it is entered; yields where, as HOST:PORT.
+    """Serve the application while entered; yield its address as HOST:PORT.
 
-    Raises ListenError, also where others than this machine could reach it without a token.
+    Raises:
+        ListenError: Also if other machines could reach it without a token.
     """
     if not token and not is_loopback(host):
         raise ListenError(
-            f"whoever reaches {show_address(host, port)} could control this proxy; set a token with "
+            f"every client that reaches {show_address(host, port)} could control this proxy; set a token with "
             "KOHORT_CONTROL_TOKEN, or listen on this machine alone, as in --control 127.0.0.1:9099"
         )
-    async with serve(make_proxy_app(laboratory, token, host), host, port) as where:
-        yield where
+    async with serve(make_proxy_app(laboratory, token, host), host, port) as address:
+        yield address

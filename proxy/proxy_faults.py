@@ -1,4 +1,4 @@
-"""The laboratory's rules and gates before a cluster that is not ours: what only a broker could do is refused."""
+"""The laboratory's rules and gates in front of an external cluster; what only a broker can do is rejected."""
 
 from __future__ import annotations
 
@@ -27,19 +27,17 @@ from kohort.proxy.old_versions import OldVersionsThere
 from kohort.security.principal import Principal
 
 NOT_HERE: Final[dict[type[Action], str]] = {
-    DelayUntil: (
-        "a proxy can't delay until a state or a group event: it knows of them only what passes here; hold it at a gate"
-    ),
-    Deny: "a proxy can't take a right away, which the broker asks its authorizer for; answer an error instead",
-    HideNode: "a proxy can't say who leads what a hidden node led; close its connections instead: on(node=…).close()",
-    StaleMetadata: "a proxy can't name leaders of an earlier moment, which it has not noted; hold Metadata instead",
-    StayLeader: "a proxy can't make a zombie: who coordinates a group is decided within the cluster",
+    DelayUntil: ("a proxy can't delay until a group state or event: it sees only some of them; hold a gate instead"),
+    Deny: "a proxy can't deny an operation because the broker's authorizer decides; respond with an error instead",
+    HideNode: "a proxy can't move a hidden node's partitions; close its connections instead: on(node=…).close()",
+    StaleMetadata: "a proxy can't return stale metadata because it stores none; hold Metadata instead",
+    StayLeader: "a proxy can't create a zombie coordinator: the cluster elects coordinators",
 }
-"""What a rule may not do here, and why."""
+"""Actions that a proxy rejects, with the reason."""
 
 
 class NodesSeen(Collection[int]):
-    """The ids of the nodes that have a port at this moment."""
+    """Ids of the nodes that have a port now."""
 
     def __init__(self, nodes: Callable[[], list[int]]) -> None:
         self._nodes = nodes
@@ -55,31 +53,27 @@ class NodesSeen(Collection[int]):
 
 
 class ProxyFaults(Faults):
-    """Rules for what goes through a proxy."""
+    """Rules for requests through a proxy."""
 
     def __init__(
         self, chance: Random, nodes: Callable[[], list[int]], waiters: Waiters, principal: Principal | None
     ) -> None:
-        """`principal`: who a client is before it logs in itself; None: only the cluster knows."""
+        """Set `principal` as the identity of clients before their own login; None if only the cluster knows it."""
         super().__init__(chance, (), NodesSeen(nodes), waiters)
         self._principal = principal
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
-        """See `Faults`. Raises ControlError also for what needs the broker's clock, its groups, or its rights."""
-        if (why := NOT_HERE.get(type(action))) is not None:
-            raise ControlError(why)
+        """Add a rule. Raise ControlError for those that need the broker's clock, groups or authorizer."""
+        if (reason := NOT_HERE.get(type(action))) is not None:
+            raise ControlError(reason)
         if match.state is not None:
-            raise ControlError(
-                "a proxy does not know for certain in which state a group is; choose requests by group and member"
-            )
+            raise ControlError("a proxy does not know the exact state of a group; select requests by group and member")
         if match.records is not None:
-            raise ControlError(
-                "a proxy does not look at the records of share groups; choose requests by group and member"
-            )
+            raise ControlError("a proxy does not read the records of share groups; select requests by group and member")
         if match.principal is not None and self._principal is None:
             raise ControlError(
-                "a proxy does not know as whom the cluster takes the certificate or token that it shows; "
-                "choose requests by client_id"
+                "a proxy does not know the principal that the cluster derives from its certificate or token; "
+                "select requests by client_id"
             )
         if isinstance(action, OldApiVersions):
             action = OldVersionsThere(action.release)
@@ -87,17 +81,17 @@ class ProxyFaults(Faults):
 
 
 class ProxyGates(Gates):
-    """Gates for what goes through a proxy."""
+    """Gates for requests through a proxy."""
 
     def __init__(self) -> None:
-        super().__init__(cast(Any, None))  # asked for loads only, of which there are none here
+        super().__init__(cast(Any, None))  # only used for loading, which a proxy does not do
 
     @property
     def points(self) -> Mapping[str, GatePoint]:
         return {name: point for name, point in super().points.items() if point.stage != LOAD}
 
     def hold(self, name: str, group: str | None = None) -> Gate:
-        """See `Gates`. Raises ControlError also for loads."""
+        """Hold a gate. Raise ControlError for gates of loading."""
         point = GATE_POINTS.get(name)
         if point is not None and point.stage == LOAD:
             raise ControlError(f"a proxy can't hold at {name}: a coordinator loads its groups within the cluster")

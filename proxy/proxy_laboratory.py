@@ -1,4 +1,4 @@
-"""What a test may do to what goes through a proxy: rules and gates, the laboratory's own."""
+"""Rules and gates for requests through a proxy, as in the laboratory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from kohort.proxy.seen.groups_passing import SeenGroups
     from kohort.proxy.seen.proxy_group import ProxyGroup
 
+# logins pass unchanged; the proxy and the broker both take part in them
 UNSPOILED: Final = frozenset({"sasl_handshake", "sasl_authenticate"})
-"""A client's login passes whole: the broker is at it, too."""
 
 
 class RunningClock:
-    """The machine's clock, as whoever looks at a laboratory's asks it: it goes on, as fast as others."""
+    """The machine's clock with the laboratory's interface: never paused, always at normal speed."""
 
     paused = False
     scale = 1.0
@@ -47,7 +47,7 @@ class RunningClock:
 
 
 class ProxyLaboratory(SeesFromOutside):
-    """Its rules and gates, and the way of an exchange through them (`kohort.control.exchange.Way`)."""
+    """Rules and gates of a proxy, and the path of an exchange through them (`kohort.control.exchange.Way`)."""
 
     def __init__(
         self,
@@ -56,11 +56,9 @@ class ProxyLaboratory(SeesFromOutside):
         nodes: Callable[[], list[int]],
         principal: Principal | None = ANONYMOUS,
     ) -> None:
-        """`nodes`: the ids of those that have been seen. `principal`: see `ProxyFaults`."""
         self._loop = loop
         self.clock = RunningClock(clock)
-        self.seen: SeenGroups | None = None
-        """The groups that pass, once somebody wants to see them."""
+        self.seen: SeenGroups | None = None  # observed groups, from the first use on
         self._nodes = nodes
         self.waiters = Waiters()
         self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters, principal)
@@ -68,43 +66,42 @@ class ProxyLaboratory(SeesFromOutside):
         self.gates.changed = self.waiters.look
         self._registry = Registry()
 
-    # What passes
+    # Observed groups
 
     @property
     def _groups(self) -> SeenGroups:
         if self.seen is None:
-            raise ControlError("this proxy does not look at groups; kohort proxy --control does")
+            raise ControlError("this proxy does not observe groups; start it with kohort proxy --control")
         return self.seen
 
     @property
     def recorder(self) -> Recorder:
-        """Keeps the events of groups."""
+        """Recorder of group events."""
         return self._groups.recorder
 
     def group_ids(self) -> list[str]:
-        """The ids of all groups that have been heard of, sorted."""
+        """Return the sorted ids of all observed groups."""
         return sorted(self._groups.listener.groups)
 
     def group_seen(self, group_id: str) -> ProxyGroup:
-        """A group as far as it is seen."""
         from kohort.proxy.seen.proxy_group import ProxyGroup
 
         return ProxyGroup(self._groups, group_id)
 
     @property
     def brokers_running(self) -> int:
-        """How many nodes clients have heard of."""
+        """Number of nodes that clients know."""
         return len(self._nodes())
 
     @property
     def rules_at_work(self) -> list[str]:
-        """The rules as texts."""
-        return [str(each) for each in self.faults]
+        """The rules as text."""
+        return [str(rule) for rule in self.faults]
 
     # Rules and gates
 
     def wants(self, header: RequestHeader) -> bool:
-        """Whether a rule or a gate may take such a request. Those that kohort does not know pass."""
+        """Return whether a rule or a gate may apply to a request. Unknown APIs pass."""
         if not self.faults and not any(True for _ in self.gates):
             return False
         spec = API_BY_KEY.get(header.api_key)
@@ -121,65 +118,58 @@ class ProxyLaboratory(SeesFromOutside):
         )
 
     def api(self, key: int) -> Api:
-        """How requests and answers of an API are read and written that `wants` knows."""
-        found = self._registry.find(key)
-        assert found is not None, "requests that nobody knows are not looked at"
-        return found
+        """Return how to read and write messages of an API for which `wants` returned true."""
+        api = self._registry.find(key)
+        assert api is not None, "requests of unknown APIs are not inspected"
+        return api
 
     def lift(self) -> list[str]:
-        """Ends all rules and opens all gates. Returns a line for each gate that was still held."""
+        """End all rules and open all gates. Return a line for each gate that was still held."""
         self.faults.clear()
         return self.gates.open_all()
 
     def reset(self) -> tuple[list[str], list[str]]:
-        """As `Laboratory.reset`. A proxy watches for no violations."""
         return self.lift(), []
 
-    # See `kohort.control.exchange.Way`
+    # Interface `kohort.control.exchange.Way`
 
     def on_request(self, exchange: Exchange) -> bool:
-        """See `Way`."""
         self.waiters.look()
         return self.gates.holds(exchange)
 
     def on_response(self, exchange: Exchange, node: Node, response: Any) -> bool:
-        """See `Way`."""
         return self.gates.holds(exchange, response)
 
     def apply(self, exchange: Exchange, response: Any) -> Any:
-        """See `Way`."""
         return self.faults.apply(exchange, response)
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
-        """See `Way`: the cluster handles it, and answers later."""
+        """Send the request to the cluster, whose response arrives later."""
         return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:
-        """See `Way`."""
         inspection: Any = exchange.connection
         inspection.run(exchange.ticket, handler)
 
     def wait(self, exchange: Exchange, length_ms: int, response: object) -> None:
-        """See `Way`: by the machine's clock."""
+        """Resume the exchange after a delay on the machine's clock."""
         self._loop.call_later(length_ms / 1000, exchange.resume, response)
 
     def in_turn(self, exchange: Exchange, action: Callable[[int], None], now_ms: int | None) -> None:
-        """See `Way`."""
         try:
             action(self.clock.now_ms() if now_ms is None else now_ms)
         except Exception:
             exchange.connection.fail()
 
     def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
-        """See `Way`. No rule asks for it: `proxy_faults.NOT_HERE`."""
+        """Raise NotImplementedError; `proxy_faults.NOT_HERE` rejects such rules."""
         raise NotImplementedError
 
     def no_longer(self, delayed: Delayed) -> None:
-        """See `Way`, and above."""
         raise NotImplementedError
 
     def stopped(self, exchange: Exchange) -> None:
-        """See `Way`. Nobody asks here who is alive."""
+        """Ignore the event: a proxy tracks no sessions."""
 
     def on_resume(self, exchange: Exchange) -> None:
-        """See `Way`, and above."""
+        """Ignore the event: a proxy tracks no sessions."""

@@ -1,4 +1,4 @@
-"""A proxy as a process of its own: from its start to Ctrl-C."""
+"""The proxy as a process of its own, from its start to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kohort.proxy.talk.talk_writer import recording
 
 
 class ControlAddress(NamedTuple):
-    """Where rules and gates are offered over HTTP."""
+    """Address of the HTTP control API."""
 
     host: str
     port: int
@@ -34,7 +34,7 @@ class ControlAddress(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What a proxy is told."""
+    """Options of a proxy."""
 
     bootstrap: Sequence[tuple[str, int]]
     host: str
@@ -42,17 +42,18 @@ class Options(NamedTuple):
     security: Security = OPEN
     control: ControlAddress | None = None
     event_log: Path | None = None
-    record: Path | None = None
-    """The file to which the group conversation is written."""
+    record: Path | None = None  # file to which the group conversation is written
     chosen_ports: Mapping[int, int] = {}
     shares_account: bool = False
     """Whether clients of other machines may have the rights of the account in `security`."""
 
 
 def run(options: Options) -> None:
-    """Serves until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM.
 
-    Raises BrokerError where no broker answers, ListenError, SecurityError, EventLogError, RecordError.
+    Raises:
+        BrokerError: No broker responds.
+        ListenError, SecurityError, EventLogError, RecordError: An option can't be used.
     """
     check_account(options)
     raise_file_limit()
@@ -109,7 +110,7 @@ async def _serve(options: Options) -> None:
 
 
 async def _reached(server: ProxyServer, stopped: asyncio.Event) -> None:
-    """Returns when the cluster has answered, or nobody wants to know any more. Raises BrokerError."""
+    """Wait until the cluster has responded or the proxy is stopped. Raise BrokerError if it can't be reached."""
     reaching, ended = asyncio.ensure_future(server.reach()), asyncio.ensure_future(stopped.wait())
     await asyncio.wait({reaching, ended}, return_when=asyncio.FIRST_COMPLETED)
     ended.cancel()
@@ -120,5 +121,5 @@ async def _reached(server: ProxyServer, stopped: asyncio.Event) -> None:
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What slipped through everything else; the connection it came from is gone, the others are not."""
+    """Log an exception that no connection has handled. Its connection is closed, the others are not affected."""
     log.error(context["message"], context.get("exception"))

@@ -1,4 +1,4 @@
-"""The proxy's ports: one that stands for the whole cluster, and one for each node that an answer has named."""
+"""Ports of the proxy: one for the whole cluster, and one for each node that a response has named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 class ProxyServer:
-    """Accepts clients for the nodes of one cluster."""
+    """Server that accepts clients for the nodes of one cluster."""
 
     def __init__(
         self,
@@ -46,20 +46,22 @@ class ProxyServer:
         security: Security = OPEN,
         chosen_ports: Mapping[int, int] | None = None,
     ) -> None:
-        """`chosen_ports`: of nodes that are not to have any free one, by id.
+        """Set up a proxy that does not listen yet.
 
-        Raises SecurityError when certificates or the key can't be used.
+        Args:
+            chosen_ports: Ports by node id; other nodes get any free one.
+
+        Raises:
+            SecurityError: A certificate or key can't be used.
         """
         self.loop = loop
         self.clients: set[ClientSide] = set()
         principal = before_login(security)
-        self.principal = UNSEEN if principal is None else principal
-        """Who clients are before they log in themselves."""
+        self.principal = UNSEEN if principal is None else principal  # of clients before their own login
         self.laboratory = ProxyLaboratory(loop, clock, lambda: self.nodes, principal)
         self.tap = Tap(clock.now_us)
         self.scheduler = FairScheduler(loop, clock, lambda: None, lambda _: None)
-        self.paused = PausedReading(cast(Any, LoopTimers(loop, clock)), clock)
-        """The clients whose sockets are not read."""
+        self.paused = PausedReading(cast(Any, LoopTimers(loop, clock)), clock)  # clients whose sockets are not read
         self._clock = clock
         self._security = security
         self._context = security.context() if security.tls else None
@@ -75,35 +77,35 @@ class ProxyServer:
 
     @property
     def address(self) -> str:
-        """Where clients on this machine begin, once it listens."""
+        """Address for clients on this machine."""
         return show_address(reachable(self._host), self.port)
 
     @property
     def port(self) -> int:
-        """The port of the whole cluster."""
+        """Port for the whole cluster."""
         return int(self._sockets[self._bootstrap][0].getsockname()[1])
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of nodes that have a port, sorted."""
+        """Sorted ids of the nodes that have a port."""
         return sorted(self._targets)
 
     async def listen(self, host: str, port: int) -> None:
-        """Accepts clients. Raises ListenError, also where a port is taken that was chosen for a node."""
+        """Accept clients. Raise ListenError if the port, or one chosen for a node, is taken."""
         self._host = host
         for chosen in self._chosen_ports.values():
-            for each in bind(host, chosen):
-                each.close()
+            for listening in bind(host, chosen):
+                listening.close()
         watch_forks(self)
         self._listen(self._bootstrap, port)
         await asyncio.gather(*self._accepting)
 
     async def reach(self) -> None:
-        """Looks whether the cluster is there and lets the proxy in. Raises BrokerError, a sentence."""
-        (await self._first_of(self._bootstrap, asks=True)).close()
+        """Check that the cluster responds and accepts the proxy's login. Raise BrokerError otherwise."""
+        (await self._first_of(self._bootstrap, probes=True)).close()
 
     def look_at_groups(self) -> SeenGroups:
-        """Sees groups in what passes, from the first call on."""
+        """Observe groups from the first call on."""
         if self.laboratory.seen is None:
             from kohort.proxy.asking import log_ends
             from kohort.proxy.group_questions import group_answers
@@ -127,52 +129,50 @@ class ProxyServer:
         for client in list(self.clients):
             client.abort()
 
-    # What clients' connections ask
+    # Interface for clients' connections
 
     async def connect(self, target: Target) -> ClusterSide:
-        """A connection to a node, or to any of several. Raises BrokerError; the log says why, once."""
+        """Return a connection to a node, or to any of several. Raise BrokerError, and log its first occurrence."""
         try:
             return await self._first_of(target)
-        except BrokerError as problem:
-            if target.away != str(problem):
-                target.away = str(problem)
-                log.warning(f"{target.name} can't be reached; {problem}", target=target.name)
+        except BrokerError as error:
+            if target.last_error != str(error):
+                target.last_error = str(error)
+                log.warning(f"cannot reach {target.name}: {error}", target=target.name)
             raise
 
     async def side_for_questions(self, address: tuple[str, int] | None = None) -> ClusterSide:
-        """A connection that is no client's, to a node or to any. Raises BrokerError."""
         target = self._bootstrap if address is None else Target("the node", [address])
-        return await self._first_of(target, asks=True)
+        return await self._first_of(target, probes=True)
 
-    async def _first_of(self, target: Target, *, asks: bool = False) -> ClusterSide:
-        """A connection to the first that lets us in. Raises BrokerError, which says of each why it does not."""
-        problems: list[str] = []
+    async def _first_of(self, target: Target, *, probes: bool = False) -> ClusterSide:
+        """Return a connection to the first address that works. Raise BrokerError with the reason for each address."""
+        errors: list[str] = []
         for address in list(target.addresses):
             try:
-                side = await connect(address, self._security, self._context, asks=asks)
-            except BrokerError as problem:
-                problems.append(f"{show_address(*address)}: {problem}")
+                side = await connect(address, self._security, self._context, probes=probes)
+            except BrokerError as error:
+                errors.append(f"{show_address(*address)}: {error}")
             else:
                 self._reached(target, address)
                 return side
-        raise BrokerError("; ".join(problems))
+        raise BrokerError("; ".join(errors))
 
     def _reached(self, target: Target, address: tuple[str, int]) -> None:
-        if target.away:
-            target.away = ""
+        if target.last_error:
+            target.last_error = ""
             log.info(f"{target.name} can be reached again", target=target.name)
         if len(target.addresses) > 1 and address in target.addresses:
             target.answered(address)
 
     def port_of(self, node_id: int, host: str, port: int) -> int:
-        """The port here of a node that is at an address now. Raises RelayError."""
+        """Return the proxy's port for a node. Raise RelayError if none is available."""
         try:
             return self._targets.port(node_id, host, port)
-        except ListenError as problem:
-            raise RelayError(f"there is no port for node {node_id}: {problem}") from None
+        except ListenError as error:
+            raise RelayError(f"cannot listen for node {node_id}: {error}") from None
 
     def listed(self, node_ids: set[int]) -> None:
-        """An answer has listed all nodes that run."""
         self._targets.listed(node_ids, self._clock.now_ms())
 
     # Ports
@@ -185,33 +185,35 @@ class ProxyServer:
         return port
 
     def _listen(self, target: Target, port: int) -> None:
-        """Binds and listens at once: whoever is told the port may dial it before the event loop comes round."""
+        """Bind and listen at once: a client that receives the port may dial before the event loop accepts."""
         sockets = self._sockets[target] = bind(self._host, port)
         self._addresses[target] = [bound.getsockname()[:2] for bound in sockets]
-        for each in sockets:
-            _keep_alive(each)
-            each.listen(BACKLOG)
+        for listening in sockets:
+            _keep_alive(listening)
+            listening.listen(BACKLOG)
         task = self.loop.create_task(self._accept(target, sockets))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
 
     async def _accept(self, target: Target, sockets: list[socket.socket]) -> None:
         servers = self._servers.setdefault(target, [])
-        for each in sockets:
-            servers.append(await self.loop.create_server(lambda: ClientSide(self, target), sock=each, backlog=BACKLOG))
-        if target not in self._sockets:  # it was closed meanwhile
+        for listening in sockets:
+            servers.append(
+                await self.loop.create_server(lambda: ClientSide(self, target), sock=listening, backlog=BACKLOG)
+            )
+        if target not in self._sockets:  # closed in the meantime
             self._close(target)
 
     def _close(self, target: Target) -> None:
         for server in self._servers.pop(target, ()):
             server.close()
         self._addresses.pop(target, None)
-        for each in self._sockets.pop(target, ()):
-            each.close()
+        for listening in self._sockets.pop(target, ()):
+            listening.close()
 
 
 def _keep_alive(listening: socket.socket) -> None:
-    """Let the system probe accepted connections: the end of a client is not received behind bytes that are not read."""
+    """Enable keepalive probes: a closed connection is not noticed while unread bytes precede its end."""
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in KEEP_ALIVE.items():
         if hasattr(socket, option):  # not on every system; accepted sockets inherit them

@@ -1,4 +1,4 @@
-"""Logins of old clients: after SaslHandshake version 0 they send tokens without a header (KIP-43), till they are in."""
+"""Logins of old clients, which send tokens without a header (KIP-43) after SaslHandshake version 0."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ TOKENS: Final = {
     "OAUTHBEARER": 1,
     "SCRAM-SHA-256": 2,
     "SCRAM-SHA-512": 2,
-}
-"""How many a client sends, by mechanism; each is answered by one."""
+}  # tokens that a client sends, by mechanism; each gets one response
 
 
 def mechanism_in(body: bytes | memoryview) -> str:
-    """The mechanism that a SaslHandshake asks for; empty where that can't be read."""
+    """Return the mechanism in a SaslHandshake request, or an empty string if it is unreadable."""
     try:
         (size,) = _LENGTH.unpack_from(body)
     except error:
@@ -29,21 +28,22 @@ def mechanism_in(body: bytes | memoryview) -> str:
 
 
 class RawLogin:
-    """How far a client has come with its tokens."""
+    """Progress of a client's tokens."""
 
     def __init__(self, mechanism: str) -> None:
-        self._left = TOKENS.get(mechanism)
-        """None: nobody knows how many there are (GSSAPI), and each frame is looked at."""
+        self._remaining = TOKENS.get(
+            mechanism
+        )  # tokens still to come; None if unknown (GSSAPI), so each frame is checked
 
     def takes(self, head: bytes | memoryview) -> bool:
-        """Whether the next frame of the client, of which this is the head, is a token.
+        """Return whether the client's next frame, which begins with `head`, is a token.
 
-        Tokens of GSSAPI begin with 0x60 or 0x05 (RFC 4121), or are empty; a request with a key and a version.
+        Tokens of GSSAPI begin with 0x60 or 0x05 (RFC 4121), or are empty; a request begins with a key and a version.
         """
-        if self._left is None:
+        if self._remaining is None:
             return not _is_request(head)
-        self._left -= 1
-        return self._left >= 0
+        self._remaining -= 1
+        return self._remaining >= 0
 
 
 def _is_request(head: bytes | memoryview) -> bool:

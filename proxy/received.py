@@ -1,20 +1,18 @@
-"""Bytes that have arrived on a connection and have not been worked on."""
+"""Bytes that have arrived on a connection and have not been processed."""
 
 from __future__ import annotations
 
 
 class Received:
-    """Buffer that copies nothing as long as all bytes of a read are worked on before the next."""
+    """Buffer that copies nothing as long as all bytes of a read are processed before the next."""
 
     __slots__ = ("_at", "data", "is_due", "needed")
 
     def __init__(self) -> None:
         self.data: bytes | bytearray = b""
         self._at = 0  # where the bytes begin that have not been worked on
-        self.needed = 0
-        """How many bytes must be there before it makes sense to look at them again."""
-        self.is_due = False
-        """Whether work stopped although the bytes would have sufficed for more."""
+        self.needed = 0  # number of bytes below which another attempt is pointless
+        self.is_due = False  # whether processing stopped although there are enough bytes
 
     def __len__(self) -> int:
         return len(self.data) - self._at
@@ -25,7 +23,6 @@ class Received:
         return len(self) >= max(self.needed, 1)
 
     def add(self, data: bytes) -> None:
-        """Append what has arrived."""
         if not self.data:
             self.data = data
         elif data:
@@ -46,7 +43,7 @@ class Received:
             self.data, self._at = data, at
 
     def skip(self, size: int) -> None:
-        """Remove bytes at the beginning. What is behind them is due."""
+        """Remove bytes at the beginning and mark the rest as due."""
         data, at = self.take()
         self.put_back(data, at + size)
         self.is_due = bool(self.data)

@@ -1,5 +1,5 @@
-"""Why a client and the cluster can't be brought together."""
+"""Error of a connection through the proxy that must be closed."""
 
 
 class RelayError(Exception):
-    """What was sent can't be passed on, so that both sides are hung up on. The text is the reason for the log."""
+    """Data that can't be passed on, so that both connections are closed. The text is the reason for the log."""

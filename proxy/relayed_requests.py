@@ -6,37 +6,32 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kohort.protocol.headers import RequestHeader
-from kohort.proxy.tap import Overheard
+from kohort.proxy.tap import ObservedCall
 
 NOT_KAFKA: Final = {
-    b"\x16\x03\x01": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
-    b"\x16\x03\x03": "it speaks TLS; clients of the proxy speak plainly, and the proxy speaks TLS to the cluster",
-    b"GET": "it speaks HTTP; this port is for clients of Kafka",
+    b"\x16\x03\x01": "a TLS connection; connect to the proxy without TLS, the proxy itself uses TLS to the cluster",
+    b"\x16\x03\x03": "a TLS connection; connect to the proxy without TLS, the proxy itself uses TLS to the cluster",
+    b"GET": "an HTTP request; this port is for Kafka clients",
 }
 
 
-class Asked(NamedTuple):
-    """A request that waits for its answer."""
+class Pending(NamedTuple):
+    """Request that waits for its response."""
 
     key: int
     version: int
     correlation_id: int
-    told: Callable[[bytes], None] | None = None
-    """Gets the whole frame of the answer, in the client's place."""
-    overheard: Overheard | None = None
-    """What is told to who listens, with the answer."""
+    on_response: Callable[[bytes], None] | None = None  # receives the whole frame of the response instead of the client
+    observed: ObservedCall | None = None  # for listeners, completed by the response
     kept_bytes: int = 0  # size of the request, if a listener keeps it until the response
 
 
 class Inspected(NamedTuple):
-    """A request that is not passed on: somebody decides what becomes of it."""
+    """Request that is held while rules and gates decide about it."""
 
     header: RequestHeader
-    frame: bytes
-    """Its length included."""
-    expects: bool
-    """Whether it is answered at all."""
+    frame: bytes  # with its length
+    expects: bool  # whether it has a response
 
 
-TOKEN: Final = Asked(-1, 0, 0)
-"""Bytes of a login, which have no header."""
+TOKEN: Final = Pending(-1, 0, 0)  # bytes of a login, which have no header

@@ -1,7 +1,7 @@
-"""A tap on what is passed on: each request as the cluster hears it and the answer as the cluster says it, with times.
+"""Observation of relayed messages: each request as the cluster receives it and each response as it arrives, with times.
 
-Whoever listens names the APIs that it wants. Nothing is kept of others; what passes does not wait for a listener, and
-none of them can change it.
+Listeners name the APIs that they observe, and no others are kept. Relaying never waits for a listener, and a listener
+can't change a message.
 """
 
 from __future__ import annotations
@@ -16,182 +16,171 @@ from kohort.protocol.headers import RequestHeader
 from kohort.protocol.wire import INT
 from kohort.proxy.answer_rewriting import AnswerInHand, Pieces
 
-HEARD_BYTES: Final = 4 << 20
-"""A larger answer is told as one that was not kept."""
+MAX_COPIED_BYTES: Final = 4 << 20  # larger responses are reported without a copy
 
 
 class Speaker(Protocol):
-    """A client's connection."""
+    """Connection of a client."""
 
-    host: str
-    """The client's address."""
+    host: str  # address of the client
 
     @property
     def node_id(self) -> int:
-        """The node that it has come to; -1: not known."""
+        """The node that the client connected to; -1 if unknown."""
         ...
 
 
-class Overheard:
-    """A request, and its answer once it is there. Times are monotonic microseconds."""
+class ObservedCall:
+    """Request, and its response once it has arrived. Times are monotonic microseconds."""
 
-    __slots__ = ("answer", "answered_us", "asked_us", "header", "line", "request")
+    __slots__ = ("answer", "answered_us", "header", "line", "request", "requested_us")
 
-    def __init__(self, line: Line, header: RequestHeader, request: bytes, asked_us: int) -> None:
+    def __init__(self, line: Line, header: RequestHeader, request: bytes, requested_us: int) -> None:
         self.line = line
-        """The connection that it came on."""
-        self.header = header
-        """Its `body_offset` counts from the start of `request`."""
-        self.request = request
-        """The whole frame, its length included."""
-        self.asked_us = asked_us
+        self.header = header  # `body_offset` counts from the start of `request`
+        self.request = request  # the whole frame, with its length
+        self.requested_us = requested_us
+        # the whole frame, with its length; None before it arrives, and if it exceeds MAX_COPIED_BYTES
         self.answer: bytes | None = None
-        """The whole frame, its length included; None: it has not come, or is larger than HEARD_BYTES."""
         self.answered_us: int | None = None
 
 
 class Listener(Protocol):
-    """Hears what it has asked for, in the order in which it is said on each connection."""
+    """Receiver of observed messages, in their order on each connection."""
 
-    keys: frozenset[int]
-    """The APIs that it wants to hear."""
+    keys: frozenset[int]  # keys of the observed APIs
 
-    def asked(self, overheard: Overheard) -> None:
-        """A request goes to the cluster."""
+    def on_request(self, observed: ObservedCall) -> None:
+        """Handle a request on its way to the cluster."""
         ...
 
-    def answered(self, overheard: Overheard) -> None:
-        """The cluster has answered it."""
+    def on_response(self, observed: ObservedCall) -> None:
+        """Handle the response to a request."""
         ...
 
-    def hung_up(self, line: Line) -> None:
-        """A connection has ended; what was asked there and not answered never will be."""
+    def on_close(self, line: Line) -> None:
+        """Handle the end of a connection; its pending requests will have no responses."""
         ...
 
 
 class Tap:
-    """Everybody who listens to what goes through one proxy."""
+    """All listeners of one proxy."""
 
     def __init__(self, now_us: Callable[[], int]) -> None:
-        """`now_us`: monotonic."""
         self.now_us = now_us
-        self.keys: frozenset[int] = frozenset()
-        """The APIs that anybody wants to hear."""
+        self.keys: frozenset[int] = frozenset()  # keys of all observed APIs
         self._listeners: tuple[Listener, ...] = ()
         self._numbers = count(1)
 
     def listen(self, listener: Listener) -> None:
-        """Tells it everything from now on."""
         self._listeners = (*self._listeners, listener)
         self.keys = self.keys | listener.keys
 
     def leave(self, listener: Listener) -> None:
-        """Tells it nothing any more."""
-        self._listeners = tuple(each for each in self._listeners if each is not listener)
-        self.keys = frozenset[int]().union(*(each.keys for each in self._listeners))
+        self._listeners = tuple(other for other in self._listeners if other is not listener)
+        self.keys = frozenset[int]().union(*(other.keys for other in self._listeners))
 
     def line(self, speaker: Speaker) -> Line:
-        """A new connection."""
+        """Return the tap of a new connection."""
         return Line(self, speaker, next(self._numbers))
 
-    def tell_asked(self, overheard: Overheard) -> None:
-        """A request goes to the cluster."""
+    def report_request(self, observed: ObservedCall) -> None:
         for listener in self._listeners:
-            if overheard.header.api_key in listener.keys:
+            if observed.header.api_key in listener.keys:
                 try:
-                    listener.asked(overheard)
+                    listener.on_request(observed)
                 except Exception:
                     _failed()
 
-    def tell_answered(self, overheard: Overheard) -> None:
-        """The cluster has answered."""
+    def report_response(self, observed: ObservedCall) -> None:
         for listener in self._listeners:
-            if overheard.header.api_key in listener.keys:
+            if observed.header.api_key in listener.keys:
                 try:
-                    listener.answered(overheard)
+                    listener.on_response(observed)
                 except Exception:
                     _failed()
 
-    def tell_hung_up(self, line: Line) -> None:
-        """A connection has ended."""
+    def report_close(self, line: Line) -> None:
         for listener in self._listeners:
             try:
-                listener.hung_up(line)
+                listener.on_close(line)
             except Exception:
                 _failed()
 
 
 def _failed() -> None:
-    """What is said passes, and the other listeners hear it, all the same."""
-    log.error("listening to what passes failed, which is kohort's fault")
+    """Log a listener's exception; the message passes, and other listeners receive it."""
+    log.error("a listener of the proxy failed because of a bug in kohort")
 
 
 class Line:
-    """The tap of one connection."""
+    """Tap of one connection."""
 
     def __init__(self, tap: Tap, speaker: Speaker, number: int) -> None:
         self._tap = tap
         self._speaker = speaker
-        self.number = number
-        """Connections are counted from 1 on."""
+        self.number = number  # counted from 1
 
     @property
     def host(self) -> str:
-        """The client's address."""
+        """Address of the client."""
         return self._speaker.host
 
     @property
     def node_id(self) -> int:
-        """The node at its other end; -1: not known."""
+        """The node at the other end; -1 if unknown."""
         return self._speaker.node_id
 
     def wants(self, key: int) -> bool:
-        """Whether anybody wants to hear requests of an API. Asked for every request that passes."""
+        """Return whether a listener observes an API. Called for every relayed request."""
         return key in self._tap.keys
 
-    def asked(self, header: RequestHeader, request: bytes, expects: bool) -> Overheard | None:
-        """A request that is wanted goes to the cluster. Returns what its answer is to be told with, if one comes.
+    def on_request(self, header: RequestHeader, request: bytes, expects: bool) -> ObservedCall | None:
+        """Report a request on its way to the cluster. Return its record for the response, or None if it has none.
 
         `header.body_offset` counts from the start of `request`, a whole frame.
         """
-        overheard = Overheard(self, header, request, self._tap.now_us())
-        self._tap.tell_asked(overheard)
-        return overheard if expects else None
+        observed = ObservedCall(self, header, request, self._tap.now_us())
+        self._tap.report_request(observed)
+        return observed if expects else None
 
-    def answered(self, overheard: Overheard, answer: bytes | None) -> None:
-        """The answer is there; None: it was not kept."""
-        overheard.answer, overheard.answered_us = answer, self._tap.now_us()
-        self._tap.tell_answered(overheard)
+    def on_response(self, observed: ObservedCall, answer: bytes | None) -> None:
+        """Report the response; None if it was not copied."""
+        observed.answer, observed.answered_us = answer, self._tap.now_us()
+        self._tap.report_response(observed)
 
-    def hung_up(self) -> None:
-        """The connection has ended."""
-        self._tap.tell_hung_up(self)
+    def on_close(self) -> None:
+        self._tap.report_close(self)
 
 
-class HeardAnswer:
-    """Keeps a copy of an answer that comes in pieces, which pass as they would without (`AnswerInHand`)."""
+class CopyFilter:
+    """Filter that keeps a copy of a response, which otherwise passes as without it (`AnswerInHand`)."""
 
-    def __init__(self, size: int, first: AnswerInHand | None, told: Callable[[bytes | None], None]) -> None:
-        """`first`: what else looks at it. `told`: gets the whole frame when it is there."""
+    def __init__(self, size: int, first: AnswerInHand | None, on_frame: Callable[[bytes | None], None]) -> None:
+        """Set up the filter.
+
+        Args:
+            first: Another filter that is applied first.
+            on_frame: Receives the whole frame, or None if it is too large.
+        """
         self._size = size
         self._first = first
-        self._told = told
+        self._on_frame = on_frame
         self._copy = bytearray()
-        self._left = size
+        self._remaining = size
         self._begun = False
 
     def feed(self, data: memoryview) -> Pieces:
-        """See `AnswerInHand`."""
         pieces: Pieces = [] if self._begun or self._first is not None else [INT.pack(self._size)]
         self._begun = True
-        self._left -= len(data)
-        if self._size <= HEARD_BYTES:
+        self._remaining -= len(data)
+        if self._size <= MAX_COPIED_BYTES:
             self._copy += data
-        if not self._left:
-            self._told(INT.pack(self._size) + self._copy if self._size <= HEARD_BYTES else None)
+        if not self._remaining:
+            self._on_frame(INT.pack(self._size) + self._copy if self._size <= MAX_COPIED_BYTES else None)
         return pieces + ([data] if self._first is None else self._first.feed(data))
 
 
-def heard_answer(overheard: Overheard, size: int, first: AnswerInHand | None) -> HeardAnswer:
-    """What listens to an answer of `size` bytes, its length not included."""
-    return HeardAnswer(size, first, partial(overheard.line.answered, overheard))
+def copy_filter(observed: ObservedCall, size: int, first: AnswerInHand | None) -> CopyFilter:
+    """Return a filter that reports a response of `size` bytes, without its length."""
+    return CopyFilter(size, first, partial(observed.line.on_response, observed))

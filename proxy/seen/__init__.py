@@ -1,1 +1,1 @@
-"""Groups as the traffic through the proxy shows them: a model without sockets, and its events in the brokers' form."""
+"""Groups as observed in the traffic through the proxy: a model without sockets, and its events in the brokers' form."""

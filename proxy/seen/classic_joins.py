@@ -1,4 +1,4 @@
-"""JoinGroup as the traffic shows it: who waits, who is in the next generation, and who is gone when that begins."""
+"""JoinGroup in the observed traffic: waiting members, members of the next generation, and missing ones."""
 
 from __future__ import annotations
 
@@ -22,58 +22,58 @@ from kohort.proxy.seen.event_desk import (
 
 if TYPE_CHECKING:
     from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-    from kohort.proxy.tap import Overheard
+    from kohort.proxy.tap import ObservedCall
 
 
 class ClassicJoins(ClassicKnown):
-    """One group, and who joins it."""
+    """Classic group with its join phase."""
 
-    def join_asked(self, overheard: Overheard, request: JoinGroupRequest) -> None:
-        """A client joins. Whether it has to wait is seen when no answer comes at once."""
-        self.joins[overheard] = Join(request)
+    def join_asked(self, observed: ObservedCall, request: JoinGroupRequest) -> None:
+        """Note a JoinGroup request. Whether it waits is only known when no response follows at once."""
+        self.joins[observed] = Join(request)
         self._was_joined = True
 
     def settle(self, before_us: int) -> None:
-        """JoinGroups from before a moment that are not answered wait: the group rebalances."""
+        """Note that JoinGroup requests from before `before_us` without a response wait: the group rebalances."""
         self._settle_joins(before_us)
         if self._early and self._early[0][0].answered_us is not None and self._early[0][0].answered_us <= before_us:
             self._complete(*self._early[0])
 
     def _settle_joins(self, before_us: int) -> None:
         now_us = self._world.moment.us
-        for overheard, join in list(self.joins.items()):
-            if not join.waits and overheard.asked_us <= before_us:
-                self._at(overheard.asked_us)
-                self._waits(overheard, join)
+        for observed, join in list(self.joins.items()):
+            if not join.waits and observed.requested_us <= before_us:
+                self._at(observed.requested_us)
+                self._waits(observed, join)
         self._world.moment.us = now_us
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether `settle` has something to find out."""
-        return bool(self._early) or any(not each.waits for each in self.joins.values())
+        """Whether `settle` may have something to note."""
+        return bool(self._early) or any(not join.waits for join in self.joins.values())
 
     @property
     def awaits_leader(self) -> bool:
-        """Whether answers with another generation have come, and not that of the leader."""
+        """Whether responses of a new generation have arrived, but not the leader's."""
         return bool(self._early)
 
-    def join_answered(self, overheard: Overheard, answer: JoinGroupResponse | None) -> None:
-        """The cluster has answered, or the answer was not kept."""
-        join = self.joins.get(overheard)
+    def join_answered(self, observed: ObservedCall, answer: JoinGroupResponse | None) -> None:
+        """Apply a response, or None if it was not copied."""
+        join = self.joins.get(observed)
         if join is None:
             return
         if answer is not None and answer.error_code is NONE:
-            self._joined(overheard, join, answer)
-        del self.joins[overheard]
+            self._joined(observed, join, answer)
+        del self.joins[observed]
         if answer is None or answer.error_code is NONE:
             return
         error = answer.error_code
         if error is ErrorCode.member_id_required:
             self.evidence = ANSWER
             self._issued[answer.member_id] = self._unused_ids[answer.member_id] = None
-            while len(self._issued) > self._world.most_gone:
+            while len(self._issued) > self._world.max_removed:
                 del self._issued[next(iter(self._issued))]
-            self._source.member_id_issued(self.group, answer.member_id, overheard)
+            self._source.member_id_issued(self.group, answer.member_id, observed)
         else:
             self._join_refused(join, error)
 
@@ -83,28 +83,28 @@ class ClassicJoins(ClassicKnown):
         if member is not None:
             member.join_ticket = None
             if member.is_new and error not in AWAY:
-                self._remove(member, f"its JoinGroup was refused: {error.name.upper()}")
+                self._remove(member, f"its JoinGroup was rejected: {error.name.upper()}")
 
-    def _waits(self, overheard: Overheard, join: Join) -> None:
-        """A JoinGroup waits for others, or its answer says that it did."""
+    def _waits(self, observed: ObservedCall, join: Join) -> None:
+        """Note that a JoinGroup waits, or has waited, for other members."""
         join.waits = True
         request, member = join.request, self._member_of(join)
         self.evidence = REQUEST
         if member is None:
-            self._newcomer_waits(overheard, join)
+            self._newcomer_waits(observed, join)
             return
         if not join.member_id:
-            self._static_waits(overheard, join)
+            self._static_waits(observed, join)
             return
         was_waiting = member.join_ticket in self.joins
-        before, member.join_ticket = member.protocols, overheard
-        timeouts = _timeouts(overheard, request)
+        old_state, member.join_ticket = member.protocols, observed
+        timeouts = _timeouts(observed, request)
         if member.client_id:
             changed = timeouts != (member.rebalance_timeout_ms, member.session_timeout_ms)
             self._source.metadata_changed(self.group, member, join.protocols, changed)
-        self._take_over(member, overheard, join)
+        self._take_over(member, observed, join)
         if self.group.state is not State.PREPARING_REBALANCE:
-            same = shared_protocols(join.protocols) == before
+            same = shared_protocols(join.protocols) == old_state
             self._start(member.cause(self._rejoins_because(member, join, same), request.reason or ""))
         elif not member.is_new and not was_waiting:
             self._source.member_rejoined(self.group, member, request.reason or "")
@@ -114,121 +114,116 @@ class ClassicJoins(ClassicKnown):
             return "cooperative_followup" if REVOKED in (join.request.reason or "") else "metadata_changed"
         return "rejoin_leader" if member.member_id == self.group.leader_id else UNKNOWN_CAUSE
 
-    def _static_waits(self, overheard: Overheard, join: Join) -> None:
-        """A static member is back; under which id is said when it is answered."""
+    def _static_waits(self, observed: ObservedCall, join: Join) -> None:
+        """Note a returning static member, whose new id is in the response."""
         if self.group.state is not State.PREPARING_REBALANCE:
             name = "static_protocol_changed" if self.group.state is State.STABLE else "join_static"
-            client = self._world.clients.of(overheard)
+            client = self._world.clients.of(observed)
             self._start(Cause(name, "", client.client_id, client.client_host, join.request.reason or ""))
 
-    def _newcomer_waits(self, overheard: Overheard, join: Join) -> None:
+    def _newcomer_waits(self, observed: ObservedCall, join: Join) -> None:
         request, name = join.request, "join_new" if join.request.group_instance_id is None else "join_static"
-        client = self._world.clients.of(overheard)
+        client = self._world.clients.of(observed)
         cause = Cause(name, join.member_id, client.client_id, client.client_host, request.reason or "")
         if join.member_id:
-            self._add(overheard, join, cause)
+            self._add(observed, join, cause)
         if self.group.state is not State.PREPARING_REBALANCE:
             self._start(cause)
 
-    def _add(self, overheard: Overheard, join: Join, cause: Cause) -> Member:
+    def _add(self, observed: ObservedCall, join: Join, cause: Cause) -> Member:
         request, group = join.request, self.group
         member = Member(
             join.member_id,
             request.group_instance_id,
             cause.client_id,
             cause.client_host,
-            *_timeouts(overheard, request),
+            *_timeouts(observed, request),
             join.protocols,
         )
-        member.is_new, member.join_ticket = True, overheard
+        member.is_new, member.join_ticket = True, observed
         self._issued.pop(join.member_id, None)
         self._unused_ids.pop(join.member_id, None)
         if not group.members:
             group.protocol_type = request.protocol_type
         group.members[join.member_id] = member
-        self._speaks_on(member, overheard)
-        silent_since = self._gone.pop((cause.client_id, cause.client_host), None)
+        self._speaks_on(member, observed)
+        silent_since = self._removed_at_us.pop((cause.client_id, cause.client_host), None)
         if silent_since is not None:
             silent_ms = (self._world.moment.us - silent_since) // US_PER_MS
             self.evidence = f"{REQUEST}; its client joined again after {silent_ms} ms of silence"
-        self._source.member_added(group, member, cause, overheard)
+        self._source.member_added(group, member, cause, observed)
         self.evidence = REQUEST
         return member
 
-    def _take_over(self, member: Member, overheard: Overheard, join: Join) -> None:
-        """What a member says of itself this time."""
-        self._speaks_on(member, overheard)
+    def _take_over(self, member: Member, observed: ObservedCall, join: Join) -> None:
+        """Take over the properties in a member's request."""
+        self._speaks_on(member, observed)
         if not member.client_id:
-            member.client_id, member.client_host, _ = self._world.clients.of(overheard)
-        member.rebalance_timeout_ms, member.session_timeout_ms = _timeouts(overheard, join.request)
+            member.client_id, member.client_host, _ = self._world.clients.of(observed)
+        member.rebalance_timeout_ms, member.session_timeout_ms = _timeouts(observed, join.request)
         member.protocols = shared_protocols(join.protocols)
 
     def _member_of(self, join: Join) -> Member | None:
-        """The member that a JoinGroup names, or whose instance id it names; None: it is a new one."""
+        """Return the member with the request's member id or instance id, or None if it is new."""
         if join.member_id:
             return self.members.get(join.member_id)
         return self._static(join.request.group_instance_id)
 
-    def _joined(self, overheard: Overheard, join: Join, answer: JoinGroupResponse) -> None:
+    def _joined(self, observed: ObservedCall, join: Join, answer: JoinGroupResponse) -> None:
         if self.has_generation and answer.generation_id == self.group.generation_id:
-            self._joined_this_generation(overheard, join, answer)
+            self._joined_this_generation(observed, join, answer)
             return
-        self._named(overheard, join, answer)
+        self._named(observed, join, answer)
         self._settle_joins(self._world.moment.us)
         leads = answer.leader == answer.member_id
         leader = self.members.get(answer.leader)
-        if (
-            not leads
-            and leader is not None
-            and leader.join_ticket in self.joins
-            and leader.join_ticket is not overheard
-        ):
-            self._early.append((overheard, join, answer))
+        if not leads and leader is not None and leader.join_ticket in self.joins and leader.join_ticket is not observed:
+            self._early.append((observed, join, answer))
         else:
-            self._complete(overheard, join, answer)
+            self._complete(observed, join, answer)
 
-    def _named(self, overheard: Overheard, join: Join, answer: JoinGroupResponse) -> None:
-        """By its answer at the latest a JoinGroup has a member id."""
+    def _named(self, observed: ObservedCall, join: Join, answer: JoinGroupResponse) -> None:
+        """Apply the member id in a response."""
         old = None if join.member_id else self._static(join.request.group_instance_id)
         was_named, join.member_id = bool(join.member_id), answer.member_id
         if old is not None and old.member_id != answer.member_id:
             if not join.waits:
-                self._static_waits(overheard, join)
-            self._replace(overheard, old, answer.member_id, join.request.reason or "", rebalance=True)
-            self._take_over(old, overheard, join)
-            join.waits, old.join_ticket = True, overheard
+                self._static_waits(observed, join)
+            self._replace(observed, old, answer.member_id, join.request.reason or "", rebalance=True)
+            self._take_over(old, observed, join)
+            join.waits, old.join_ticket = True, observed
         elif join.waits and (not was_named or answer.member_id not in self.members):
-            self._waits(overheard, join)
+            self._waits(observed, join)
 
-    def _joined_this_generation(self, overheard: Overheard, join: Join, answer: JoinGroupResponse) -> None:
-        """An answer like that of the others, or the generation goes on and nobody need join again."""
+    def _joined_this_generation(self, observed: ObservedCall, join: Join, answer: JoinGroupResponse) -> None:
+        """Apply a response in the known generation: one of several, or one that required no rebalance."""
         self.evidence = ANSWER
         old = None if join.member_id else self._static(join.request.group_instance_id)
         member = self.members.get(answer.member_id)
         if old is not None and old.member_id != answer.member_id:
-            member = self._replace(overheard, old, answer.member_id, join.request.reason or "", rebalance=False)
+            member = self._replace(observed, old, answer.member_id, join.request.reason or "", rebalance=False)
         if member is None:
             join.member_id = answer.member_id
-            cause = Cause(UNKNOWN_CAUSE, answer.member_id, *self._world.clients.of(overheard)[:2])
-            member = self._add(overheard, join, cause)
+            cause = Cause(UNKNOWN_CAUSE, answer.member_id, *self._world.clients.of(observed)[:2])
+            member = self._add(observed, join, cause)
         if member.session_timeout_ms == NOT_KNOWN_MS:
-            self._take_over(member, overheard, join)
+            self._take_over(member, observed, join)
         member.join_ticket, member.is_new = None, False
-        self._heard(member)
+        self._note_request(member)
         if answer.leader == answer.member_id and answer.members:
-            self._roster(overheard, answer)
+            self._roster(observed, answer)
 
-    def _replace(self, overheard: Overheard, old: Member, new_id: str, reason: str, *, rebalance: bool) -> Member:
-        """A static member comes back under another id."""
+    def _replace(self, observed: ObservedCall, old: Member, new_id: str, reason: str, *, rebalance: bool) -> Member:
+        """Replace a static member that returns with a new id."""
         old_id = self._rename(old, new_id)
-        self._speaks_on(old, overheard)
-        self._source.member_replaced(self.group, old, old_id, rebalance, overheard, reason)
+        self._speaks_on(old, observed)
+        self._source.member_replaced(self.group, old, old_id, rebalance, observed, reason)
         return old
 
     def _rename(self, member: Member, new_id: str) -> str:
-        """A static member has another id. Returns the old one."""
+        """Replace the id of a static member. Return the old one."""
         old_id, member.member_id = member.member_id, new_id
-        self.group.members = {(new_id if name == old_id else name): each for name, each in self.members.items()}
+        self.group.members = {(new_id if name == old_id else name): other for name, other in self.members.items()}
         if self.group.leader_id == old_id:
             self.group.leader_id = new_id
         self._lines.pop(old_id, None)
@@ -236,12 +231,12 @@ class ClassicJoins(ClassicKnown):
         self.strangers.discard(old_id)
         return old_id
 
-    def _complete(self, overheard: Overheard, join: Join, answer: JoinGroupResponse) -> None:
-        """The first answer of another generation, or that of its leader: the join phase is over."""
+    def _complete(self, observed: ObservedCall, join: Join, answer: JoinGroupResponse) -> None:
+        """End the join phase at the first response of a new generation, or at that of its leader."""
         early, self._early = self._early, []
         group = self.group
         if answer.leader == answer.member_id:
-            self._roster(overheard, answer)
+            self._roster(observed, answer)
         else:
             self.is_complete, self.is_open_question = False, True
         group.generation_id, group.leader_id = answer.generation_id, answer.leader
@@ -250,7 +245,7 @@ class ClassicJoins(ClassicKnown):
         self.has_generation, self._handed_out, self._unsynced = True, None, set(self.members)
         self._go(State.COMPLETING_REBALANCE)
         absent = [member for member in self.members.values() if member.join_ticket is None]
-        self._somebody_is_absent = bool(absent)
+        self._has_absent_members = bool(absent)
         # The coordinator waited for these, because a phase does not end before every member of the last generation and
         # every new id has joined, expired or left. Only the leader receives which absent ones are still members.
         events = self._source.of(group)
@@ -261,38 +256,38 @@ class ClassicJoins(ClassicKnown):
         elif self._unused_ids:
             events.last_awaited = list(self._unused_ids)[-1]
         self._unused_ids.clear()
-        self.evidence = f"{ANSWER}{self._who_is_gone()}"
+        self.evidence = f"{ANSWER}{self._missing_members()}"
         self._source.join_completed(group, (), group.rebalance_timeout_ms)
-        self._left = []
+        self._missing = []
         for member in self.members.values():
-            if member.join_ticket not in self.joins or member.join_ticket is overheard:
+            if member.join_ticket not in self.joins or member.join_ticket is observed:
                 member.join_ticket = None
             member.is_new = False
-        for each in early:
-            if each[0] is not overheard:
-                self._joined_this_generation(*each)
+        for response in early:
+            if response[0] is not observed:
+                self._joined_this_generation(*response)
 
-    def _roster(self, overheard: Overheard, answer: JoinGroupResponse) -> None:
-        """The leader is told who is in the generation: who is not there is gone, who is not known is there."""
-        listed = {each.member_id: each for each in answer.members}
-        for name, each in listed.items():
-            old = self._static(each.group_instance_id)
+    def _roster(self, observed: ObservedCall, answer: JoinGroupResponse) -> None:
+        """Apply the leader's list of members: remove those that are missing in it, and add unknown ones."""
+        listed = {entry.member_id: entry for entry in answer.members}
+        for name, entry in listed.items():
+            old = self._static(entry.group_instance_id)
             if name not in self.members and old is not None:
                 waiting = [one for one, join in self.joins.items() if self._member_of(join) is old]
                 self.evidence = ROSTER
-                self._replace(waiting[-1] if waiting else overheard, old, name, "", rebalance=True)
-        for member in [each for each in self.members.values() if each.member_id not in listed]:
-            self._remove(member, f"{ROSTER}: it is not there; {NOT_SHOWN}")
-        for name, each in listed.items():
+                self._replace(waiting[-1] if waiting else observed, old, name, "", rebalance=True)
+        for member in [other for other in self.members.values() if other.member_id not in listed]:
+            self._remove(member, f"{ROSTER}: it is missing; {NOT_SHOWN}")
+        for name, entry in listed.items():
             if name not in self.members:
-                protocols = ((answer.protocol_name or "", each.metadata),)
-                self._joined_unseen(self._add_unseen(name, each.group_instance_id, protocols=protocols), ROSTER)
+                protocols = ((answer.protocol_name or "", entry.metadata),)
+                self._joined_unseen(self._add_unseen(name, entry.group_instance_id, protocols=protocols), ROSTER)
                 self.strangers.add(name)
                 self.is_open_question = True
         self.is_complete = self.was_complete = True
 
 
-def _timeouts(overheard: Overheard, request: JoinGroupRequest) -> tuple[int, int]:
-    """Those for a rebalance, which the oldest version does not name, and for a session, in milliseconds."""
+def _timeouts(observed: ObservedCall, request: JoinGroupRequest) -> tuple[int, int]:
+    """Return the rebalance timeout, which the oldest version does not have, and the session timeout in milliseconds."""
     session_ms = request.session_timeout_ms
-    return (request.rebalance_timeout_ms if overheard.header.api_version >= 1 else session_ms), session_ms
+    return (request.rebalance_timeout_ms if observed.header.api_version >= 1 else session_ms), session_ms

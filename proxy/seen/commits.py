@@ -1,4 +1,4 @@
-"""What an OffsetCommit that has passed has committed."""
+"""Offsets committed by an observed OffsetCommit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode
 
+# errors about the committing member, not the partition
 REFUSED: Final = frozenset({
     ErrorCode.unknown_member_id, ErrorCode.illegal_generation, ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress, ErrorCode.stale_member_epoch, ErrorCode.fenced_member_epoch,
 })  # fmt: skip
-"""Refusals that are about who commits, and not about what."""
 
 if TYPE_CHECKING:
     from kohort.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def committed_in(
     request: OffsetCommitRequest, answer: OffsetCommitResponse, names: Mapping[UUID, str]
 ) -> dict[TopicPartition, int]:
-    """The offsets of partitions that were accepted. A topic whose name is not known is called by its id."""
+    """Return the accepted offsets. A topic with an unknown name is named by its id."""
     accepted = {
         (topic.name or topic.topic_id, part.partition_index)
         for topic in answer.topics
@@ -38,9 +38,9 @@ def committed_in(
 
 
 def commit_refusal(answer: OffsetCommitResponse) -> ErrorCode | None:
-    """The first error in it; None: there is none."""
+    """Return the first such error, or None."""
     errors = (part.error_code for topic in answer.topics for part in topic.partitions)
-    return next((each for each in errors if each is not ErrorCode.none), None)
+    return next((error for error in errors if error is not ErrorCode.none), None)
 
 
 def _name(names: Mapping[UUID, str], topic_id: UUID | None) -> str:

@@ -1,4 +1,4 @@
-"""What coordinators say of groups that are at work past what has passed: asked of the cluster in the background."""
+"""Descriptions of groups with traffic outside of the proxy, requested from the cluster in the background."""
 
 from __future__ import annotations
 
@@ -8,47 +8,41 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.clock import Clock
 from kohort.broker.logs import log
-from kohort.proxy.group_questions import GroupAnswer, away
+from kohort.proxy.group_questions import GroupAnswer, unreachable
 
 if TYPE_CHECKING:
     from kohort.proxy.seen.group_listener import GroupListener
 
-FRESH_MS: Final = 1_000
-"""A group that was asked about so lately is not asked about again."""
+FRESH_MS: Final = 1_000  # minimum interval between requests for the same group
 
 AWAY_MS: Final = 5_000
-"""When it is tried again where nobody was there to ask, and somebody has been before."""
+"""Retry interval if no coordinator is reachable although one was before."""
 
 REFUSED_MS: Final = 60_000
-"""When it is tried again where the cluster has refused: somebody may have been given the right.
+"""Retry interval after an error, because the proxy may be granted access meanwhile.
 
-Likewise where it has never answered: it hangs up on who does not log in.
+Also if the cluster has never responded, because it closes connections without a login.
 """
 
 REST: Final = 100
-"""Taking over what is said of a group takes one part in so many of the time, no more: large ones wait longer."""
+"""Applying descriptions takes at most one part in this many of the time; large ones are requested less often."""
 
-ROUND_MS: Final = 250
-"""One round of questions begins no sooner after another."""
+ROUND_MS: Final = 250  # minimum interval between rounds of requests
 
-MOST_A_ROUND: Final = 50
-"""Groups that are asked about together; others wait for the next round."""
+MAX_GROUPS_PER_ROUND: Final = 50  # groups per round; others wait for the next one
 
-MOST_GROUPS: Final = 10_000
-"""Groups of which it is known when they may be asked about; with more, all are forgotten."""
+MAX_GROUPS: Final = 10_000  # groups whose next time of request is kept; all are dropped beyond that
 
-MAX_IDS_BYTES: Final = 4 << 20
-"""The same in characters of their ids."""
+MAX_IDS_BYTES: Final = 4 << 20  # limit for the characters of their ids
 
-MOST_SAID: Final = 100
-"""Reasons that are logged; others are in explanations only."""
+MAX_LOGGED_REASONS: Final = 100  # reasons that are logged; others are in explanations only
 
 AsksAboutGroups = Callable[[Mapping[str, str]], Awaitable[Mapping[str, GroupAnswer]]]
-"""Asks the cluster, with the kinds of groups by their ids; those it says nothing of are left out. Raises OSError."""
+"""Request descriptions, given group types by id. Groups without one are left out. May raise OSError."""
 
 
 class Descriptions:
-    """Which groups are to be asked about, when, and who is told the answers."""
+    """Schedule of requests for descriptions, whose responses go to the listener."""
 
     def __init__(
         self,
@@ -58,13 +52,13 @@ class Descriptions:
         listener: GroupListener,
         changed: Callable[[], None],
     ) -> None:
-        """`changed`: called when more is known."""
+        """Set up the schedule; `changed` is called after a description was applied."""
         self._loop = loop
         self._clock = clock
         self._asks = asks
         self._listener = listener
         self._changed = changed
-        self._wanted: dict[str, str] = {}
+        self._requested: dict[str, str] = {}
         self._wanted_bytes = 0  # characters of the ids in it
         self._not_before_ms: dict[str, int] = {}
         self._not_before_bytes = 0
@@ -72,28 +66,27 @@ class Descriptions:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._task: asyncio.Task[None] | None = None
-        self._said: set[str] = set()
+        self._logged_reasons: set[str] = set()
         self._has_answered = False
 
     def need(self, group_id: str, kind: str) -> None:
-        """Asks about a group, as soon as that may be, of which what has passed leaves open how it is."""
-        is_full = len(self._wanted) >= MOST_GROUPS or self._wanted_bytes >= MAX_IDS_BYTES
-        if group_id not in self._wanted and not is_full:
-            self._wanted[group_id] = kind
+        """Request the description of a group whose observed traffic leaves its state open, as soon as allowed."""
+        is_full = len(self._requested) >= MAX_GROUPS or self._wanted_bytes >= MAX_IDS_BYTES
+        if group_id not in self._requested and not is_full:
+            self._requested[group_id] = kind
             self._wanted_bytes += len(group_id)
             self._plan(self._due_ms(group_id))
 
     def look(self, group_id: str, kind: str) -> None:
-        """Asks about a group that somebody looks at, for whoever looks next time, unless what is known is fresh."""
-        if self._due_ms(group_id) <= self._clock.now_ms() and len(self._wanted) < MOST_A_ROUND:
+        """Request a fresh description for later readers of a group, unless a recent one exists."""
+        if self._due_ms(group_id) <= self._clock.now_ms() and len(self._requested) < MAX_GROUPS_PER_ROUND:
             self.need(group_id, kind)
 
     def close(self) -> None:
-        """Asks no more."""
-        self._wanted = {}
-        for each in (self._timer, self._task):
-            if each is not None:
-                each.cancel()
+        self._requested = {}
+        for timer in (self._timer, self._task):
+            if timer is not None:
+                timer.cancel()
 
     # When
 
@@ -101,7 +94,7 @@ class Descriptions:
         return max(self._next_round_ms, self._not_before_ms.get(group_id, 0))
 
     def _plan(self, at_ms: int) -> None:
-        """A round begins then, or when the one that goes on has ended."""
+        """Schedule a round at `at_ms`, or after the current one."""
         if self._task is not None and not self._task.done():
             return
         if self._timer is not None:
@@ -112,51 +105,53 @@ class Descriptions:
         self._timer = self._loop.call_later(max(at_ms - self._clock.now_ms(), 0) / 1_000, self._begin)
 
     def _plan_next(self) -> None:
-        if self._wanted:
-            self._plan(min(map(self._due_ms, self._wanted)))
+        if self._requested:
+            self._plan(min(map(self._due_ms, self._requested)))
 
     def _begin(self) -> None:
         self._timer, now_ms = None, self._clock.now_ms()
-        due = [each for each in self._wanted if self._due_ms(each) <= now_ms][:MOST_A_ROUND]
+        due = [group_id for group_id in self._requested if self._due_ms(group_id) <= now_ms][:MAX_GROUPS_PER_ROUND]
         if not due:
             self._plan_next()
             return
         due_bytes = sum(map(len, due))
         self._wanted_bytes -= due_bytes
         self._not_before_bytes += due_bytes  # an upper bound: ids may repeat
-        if len(self._not_before_ms) > MOST_GROUPS or self._not_before_bytes > MAX_IDS_BYTES:
+        if len(self._not_before_ms) > MAX_GROUPS or self._not_before_bytes > MAX_IDS_BYTES:
             self._not_before_ms, self._not_before_bytes = {}, due_bytes
         self._not_before_ms |= dict.fromkeys(due, now_ms + FRESH_MS)
         self._next_round_ms = now_ms + ROUND_MS
-        self._task = self._loop.create_task(self._ask({each: self._wanted.pop(each) for each in due}))
+        self._task = self._loop.create_task(
+            self._request_round({group_id: self._requested.pop(group_id) for group_id in due})
+        )
         self._task.add_done_callback(lambda _: self._plan_next())
 
     # Asking
 
-    async def _ask(self, wanted: dict[str, str]) -> None:
-        versions = {each: self._listener.version_of(each) for each in wanted}
+    async def _request_round(self, kinds: dict[str, str]) -> None:
+        versions = {name: self._listener.version_of(name) for name in kinds}
         try:
-            answers = await self._asks(wanted)
-        except OSError as problem:
-            answers = dict.fromkeys(wanted, away(problem))
+            answers = await self._asks(kinds)
+        except OSError as error:
+            answers = dict.fromkeys(kinds, unreachable(error))
         for group_id, answer in answers.items():
-            self._take(group_id, wanted[group_id], answer, versions[group_id])
+            self._take(group_id, kinds[group_id], answer, versions[group_id])
             await asyncio.sleep(0)  # clients come in between
         self._changed()
 
     def _take(self, group_id: str, kind: str, answer: GroupAnswer, version: int) -> None:
-        self._has_answered |= not answer.is_away
+        self._has_answered |= not answer.is_unreachable
         if answer.described is None:
-            patience_ms = AWAY_MS if answer.is_away and self._has_answered else REFUSED_MS
+            patience_ms = AWAY_MS if answer.is_unreachable and self._has_answered else REFUSED_MS
             self._not_before_ms[group_id] = self._clock.now_ms() + patience_ms
             self._listener.not_described(group_id, answer.refusal)
-            self._say(group_id, answer.refusal)
+            self._log_reason(group_id, answer.refusal)
             return
         begun_us = self._clock.now_us()
         try:
             is_taken = self._listener.described(group_id, kind, answer.described, version, begun_us)
         except Exception:
-            log.error("reading a description of a group failed, which is kohort's fault")
+            log.error("cannot read the description of a group because of a bug in kohort")
             return
         now_us = self._clock.now_us()
         rested_ms = (now_us + REST * (now_us - begun_us)) // 1_000
@@ -164,8 +159,8 @@ class Descriptions:
         if not is_taken:
             self.need(group_id, kind)
 
-    def _say(self, group_id: str, refusal: str) -> None:
-        """The first group of each refusal is named; explanations say it of every one."""
-        if refusal not in self._said and len(self._said) < MOST_SAID:
-            self._said.add(refusal)
-            log.warning(f"the cluster does not describe group {group_id}: {refusal}; what passes is all that is known")
+    def _log_reason(self, group_id: str, refusal: str) -> None:
+        """Log each reason once, with its first group; explanations have it for every group."""
+        if refusal not in self._logged_reasons and len(self._logged_reasons) < MAX_LOGGED_REASONS:
+            self._logged_reasons.add(refusal)
+            log.warning(f"cannot describe group {group_id}: {refusal}; only traffic through the proxy is known")

@@ -1,4 +1,4 @@
-"""Events of a group of a newer protocol that is seen from outside, and what is counted of its members."""
+"""Events of an observed consumer, share or streams group, and counters of its members."""
 
 from __future__ import annotations
 
@@ -27,73 +27,65 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.messages.offset_commit import OffsetCommitRequest
     from kohort.proxy.seen.sight import SightWorld
-    from kohort.proxy.tap import Overheard
+    from kohort.proxy.tap import ObservedCall
 
 _OF_A_REBALANCE: Final = frozenset({
     "epoch_bumped", "member_revoking", "member_revoked", "member_assigned", "group_reconciled",
 })  # fmt: skip
-_OF_NOBODY: Final = ("member_fenced", "commit_rejected")
-"""Kinds that do not say how many members there are."""
+_OF_NOBODY: Final = ("member_fenced", "commit_rejected")  # event kinds without a number of members
 
 
 class EpochEvents(Sight):
-    """One group, and how what is seen of it becomes events that say no more."""
+    """Observed group whose events contain only what is known."""
 
     counts_heartbeats: ClassVar[bool] = False
-    gives_up: ClassVar[bool] = True
-    """Whether members wait for what others give up."""
+    gives_up: ClassVar[bool] = True  # whether members wait for others to revoke partitions
+    # state once all members have their assignments; None if that is not observable
     settled_state: ClassVar[str | None] = "Stable"
-    """The state of a group whose members have all they are to have; None: that is not seen."""
-    leaves_out: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of events that brokers do not report of such groups."""
+    leaves_out: ClassVar[frozenset[str]] = frozenset()  # event kinds that brokers do not report for such groups
 
     def __init__(self, group_id: str, world: SightWorld) -> None:
         super().__init__(group_id, world)
         self.members: dict[str, EpochMember] = {}
-        self.epoch = 0
-        """The highest that an answer has said."""
+        self.epoch = 0  # highest epoch in a response
+        # whether all members are known: from a description, or since the first epoch with each later one explained
         self.is_complete = False
-        """Whether all its members are known: it was described, or heard since its first epoch, and each later one is
-        explained."""
-        self._because: Cause | None = None
-        """What may have brought about the next epoch."""
-        self._free: frozenset[Any] = frozenset()
-        """What was given up, or whose member is gone, and nobody has been given since."""
+        self._because: Cause | None = None  # possible cause of the next epoch
+        self._free: frozenset[Any] = frozenset()  # revoked or released partitions that are not assigned again
         self._freed_us = 0
         desk = EventDesk(world.moment, self._take)
         self._emitter = EventEmitter(cast(Any, desk), world.moment.now_us, world.clients.of, lambda _: NO_PARTITION)
         self._state = EpochEventState((), world.moment.us)
         self._owners = Owners({})
 
-    def owned(self, has: frozenset[Any]) -> frozenset[Any]:
-        """Those of them that one member at a time may have."""
-        return has
+    def owned(self, partitions: frozenset[Any]) -> frozenset[Any]:
+        """Return those that only one member at a time may have."""
+        return partitions
 
-    def _named(self, has: frozenset[Any]) -> dict[str, str]:
-        """What an event says of them beside how many they are."""
+    def _named(self, partitions: frozenset[Any]) -> dict[str, str]:
+        """Return the fields of an event that name the partitions."""
         return {}
 
-    def by_topic(self, has: frozenset[Any]) -> dict[str, tuple[int, ...]]:
-        """Partitions that a member has, by the names of their topics; one whose name is not known has its id."""
-        names, found = self._world.topics, dict[str, list[int]]()
-        for topic, number in has:
-            found.setdefault(names.get(topic, str(topic)), []).append(number)
-        return {topic: tuple(sorted(numbers)) for topic, numbers in sorted(found.items())}
+    def by_topic(self, topic_partitions: frozenset[Any]) -> dict[str, tuple[int, ...]]:
+        """Return partitions by topic name, or by topic id if the name is unknown."""
+        names, by_name = self._world.topics, dict[str, list[int]]()
+        for topic, number in topic_partitions:
+            by_name.setdefault(names.get(topic, str(topic)), []).append(number)
+        return {topic: tuple(sorted(numbers)) for topic, numbers in sorted(by_name.items())}
 
     def committed(self, member_id: str, partitions: int) -> None:
-        """A commit was accepted for so many partitions."""
+        """Note an accepted commit of this many partitions."""
         member = self.members.get(member_id)
         if member is not None:
             member.stats.commits += 1
             member.stats.committed_partitions += partitions
 
-    def commit_rejected(self, request: OffsetCommitRequest, error: ErrorCode, overheard: Overheard) -> None:
-        """A commit was refused."""
+    def commit_rejected(self, request: OffsetCommitRequest, error: ErrorCode, observed: ObservedCall) -> None:
         member_id, epoch = request.member_id, request.generation_id_or_member_epoch
         member = self.members.get(member_id)
         if member is not None:
             member.stats.rejected += 1
-        client = self._world.clients.of(overheard)
+        client = self._world.clients.of(observed)
         if self._state.refusals.is_first(member_id, error.name.upper(), client, epoch):
             self.evidence = REFUSAL
             self._rejected(member_id, error.name.upper(), client, epoch, None)
@@ -104,24 +96,23 @@ class EpochEvents(Sight):
         self._emit("commit_rejected", client, error=error, detail=detail, **about)
 
     def deleted(self) -> None:
-        """The group was deleted by a request."""
         self.evidence = REQUEST
         self._emit("group_deleted", NOBODY_KNOWN, cause="group_deleted", state_to="Dead", members=None)
 
     def flush(self) -> None:
-        """What was counted since the last time."""
+        """Report the events counted since the last call."""
         self.evidence = COUNTED
         for member in self.members.values() if self.counts_heartbeats else ():
             for kind, values in flushed(member.stats):
                 self._of_member(kind, member, **values)
-        for each in self._state.refusals.flush():
-            self._rejected(*each)
+        for item in self._state.refusals.flush():
+            self._rejected(*item)
 
     def _of_those(
-        self, kind: str, member: EpochMember, those: frozenset[Any], unowned_us: int = 0, **values: Any
+        self, kind: str, member: EpochMember, partitions: frozenset[Any], unowned_us: int = 0, **values: Any
     ) -> None:
-        detail = self._named(those) | ({"unowned_us": str(unowned_us)} if unowned_us else {})
-        self._of_member(kind, member, partitions=len(those), detail=detail, **values)
+        detail = self._named(partitions) | ({"unowned_us": str(unowned_us)} if unowned_us else {})
+        self._of_member(kind, member, partitions=len(partitions), detail=detail, **values)
 
     def _of_member(self, kind: str, member: EpochMember, **values: Any) -> None:
         about: dict[str, Any] = {"instance_id": member.instance_id, "member_id": member.member_id}
@@ -135,7 +126,7 @@ class EpochEvents(Sight):
             return
         if kind in _OF_A_REBALANCE:
             values["rebalance_id"] = self._state.rebalance_id
-        # After a change that brings another epoch about, the group's is not known until an answer says it.
+        # After a change that bumps the epoch, it is unknown until a response contains it.
         values.setdefault("generation", self.epoch if self.epoch and self._because is None else None)
         now_us = self._world.moment.us
         self._take(
@@ -155,4 +146,4 @@ class EpochEvents(Sight):
         event.detail = {**(event.detail or {}), EVIDENCE: self.evidence}
         if self.evidence.startswith(DESCRIBED):  # when it has happened is not known
             event.duration_us, event.detail = None, {EVIDENCE: self.evidence}
-        self._tell(event)
+        self._report(event)

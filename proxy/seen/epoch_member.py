@@ -1,4 +1,4 @@
-"""A member of a group of a newer protocol, as far as its heartbeats and the answers have said."""
+"""Member of a consumer, share or streams group, as observed in its heartbeats."""
 
 from __future__ import annotations
 
@@ -10,36 +10,29 @@ from kohort.coordinator.requesting_client import Client
 
 
 class EpochMember:
-    """A member, as far as its heartbeats and the answers have said."""
+    """Member as known from its heartbeats and their responses."""
 
     def __init__(self, member_id: str, client: Client, line: int, now_ms: int) -> None:
         self.member_id = member_id
         self.client = client
-        self.line = line
-        """The connection that it spoke on last."""
+        self.line = line  # number of its last connection
         self.stats = MemberStats(client.client_software, now_ms)
         self.instance_id: str | None = None
         self.epoch = 0
-        self.has: frozenset[Any] = frozenset()
-        """Partitions, or tasks, that it is given."""
-        self.revoking: frozenset[Any] = frozenset()
-        """What it is to give up and has not."""
+        self.has: frozenset[Any] = frozenset()  # assigned partitions or tasks
+        self.revoking: frozenset[Any] = frozenset()  # what it must revoke and still has
         self.revoking_since_us = 0
         self.topics: tuple[str, ...] = ()
         self.topic_regex = ""
         self.rebalance_timeout_ms = -1
         self.assignor = ""
-        self.quiet_us = -1
-        """When it last heard, at the group's epoch, that there is nothing new; -1: it has not."""
+        self.quiet_us = -1  # time of the last response at the group's epoch without changes; -1: none
         self.is_connected = True
-        self.is_stranger = False
-        """Whether descriptions alone have named it: it has not spoken here."""
-        self.is_share_known = True
-        """Whether `has` says what it is given."""
-        self.speaks = ""
-        """The protocol that it speaks, where that is not its group's."""
+        self.is_stranger = False  # whether it is known from descriptions only
+        self.is_share_known = True  # whether `has` is its assignment
+        self.speaks = ""  # its protocol if it differs from the group's
 
     @property
     def is_away(self) -> bool:
-        """Whether it is a static member that has stepped out."""
+        """Whether it is a static member that has left temporarily."""
         return self.epoch == STEPPING_OUT_EPOCH

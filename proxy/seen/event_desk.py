@@ -1,6 +1,6 @@
-"""Events of groups that are seen from outside, with the evidence that each has.
+"""Events of observed groups, with the evidence for each.
 
-What makes a broker's events makes these too. It is given a desk where it would have a coordinator.
+The broker's event sources create these too; they get a desk in place of a coordinator.
 """
 
 from __future__ import annotations
@@ -13,66 +13,63 @@ from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
-    from kohort.proxy.tap import Line, Overheard
+    from kohort.proxy.tap import Line, ObservedCall
 
-EVIDENCE: Final = "evidence"
-"""What an event's `detail` says this under: where it is known from."""
+EVIDENCE: Final = "evidence"  # key in an event's `detail`
 
-REQUEST: Final = "a request that the cluster has not refused"
-ANSWER: Final = "an answer of the cluster"
-ROSTER: Final = "the list of members that the leader was given"
-DESCRIBED: Final = "a description that the cluster gave"
-REFUSAL: Final = "an error that the cluster answered"
-COUNTED: Final = "what passed was counted"
-NOT_SHOWN: Final = "the wire does not show why"
+REQUEST: Final = "a request without an error response"
+ANSWER: Final = "a response of the cluster"
+ROSTER: Final = "the list of members in the leader's response"
+DESCRIBED: Final = "a description by the cluster"
+REFUSAL: Final = "an error response of the cluster"
+COUNTED: Final = "counted messages"
+NOT_SHOWN: Final = "the traffic does not show why"
 
 UNKNOWN_CAUSE: Final = "unknown"
-"""The cause of what happened within the cluster: the wire shows that it happened, and seldom why."""
+"""Cause of events within the cluster, which the traffic shows without a cause."""
 
 
 class Moment:
-    """The time, as the model is told it: microseconds of a monotonic clock."""
+    """Time of the model in microseconds of a monotonic clock."""
 
     def __init__(self, epoch_ms: int) -> None:
-        """`epoch_ms`: see `Clock`."""
         self.epoch_ms = epoch_ms
         self.us = 0
 
     def now_us(self) -> int:
-        """That of what was heard last."""
+        """Return the time of the last observed message."""
         return self.us
 
 
 class Clients:
-    """Who speaks on which connection."""
+    """Clients by connection."""
 
     def __init__(self) -> None:
         self._software: dict[int, str] = {}
 
     def named(self, line: Line, software: str) -> None:
-        """A client has said what it is (KIP-511)."""
+        """Note a client's software name and version (KIP-511)."""
         self._software[line.number] = software
 
     def forget(self, line: Line) -> None:
-        """It has hung up."""
         self._software.pop(line.number, None)
 
-    def of(self, overheard: object) -> Client:
-        """Who has sent a request; the address is that of the client, where a broker would name the proxy's."""
-        heard = cast("Overheard", overheard)
-        line = heard.line
-        return Client(heard.header.client_id or "", java_address(line.host), self._software.get(line.number))
+    def of(self, observed: object) -> Client:
+        """Return the sender of a request, with the client's address where a broker would see the proxy's."""
+        version = cast("ObservedCall", observed)
+        line = version.line
+        return Client(version.header.client_id or "", java_address(line.host), self._software.get(line.number))
 
 
 class Sink:
-    """Where a broker has a list of effects: each event is handed on at once."""
+    """List of effects that passes each event on at once."""
 
     def __init__(self, take: Callable[[GroupEvent], None]) -> None:
         self.append = take
 
 
 class EventDesk:
-    """Stands for a coordinator before what makes events. It has no log."""
+    """Replacement for a coordinator in event sources, without a log."""
 
     appended_offset = None
 

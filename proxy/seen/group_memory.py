@@ -1,4 +1,4 @@
-"""Memory of what is known of groups, and which groups are forgotten when there is too much."""
+"""Memory of observed groups, and the choice of groups to forget when there is too much."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from kohort.proxy.tap import Line
 if TYPE_CHECKING:
     from kohort.proxy.seen.sight import Sight
 
-MOST_GROUPS: Final = 10_000
-"""Groups that are known; of more, those that were heard of longest ago are forgotten."""
+MAX_GROUPS: Final = 10_000  # observed groups that are kept; those that were silent longest are forgotten
 
 MAX_GROUPS_BYTES: Final = 64 << 20
-"""Memory of the known groups together. Beyond it, the groups that were silent longest are forgotten."""
+"""Memory of all groups. Beyond it, the groups that were silent longest are forgotten."""
 
 MAX_GROUP_BYTES: Final = 16 << 20
-"""Memory of one group. A larger one is forgotten, and known again from what passes next."""
+"""Memory of one group. A larger one is forgotten, and added again by its next message."""
 
-MIN_READ_BYTES: Final = 16 << 10
-"""Bytes that must be read of a group before its memory is measured again."""
+MIN_READ_BYTES: Final = 16 << 10  # bytes read of a group before its memory is measured again
 
 NEW_GROUP_BYTES: Final = 8 << 10  # memory of a group of which little was read
 
@@ -72,7 +70,7 @@ def _estimated_bytes(sight: Sight) -> int:
 
 
 class GroupMemory:
-    """Memory of all known groups.
+    """Memory of all observed groups.
 
     It is estimated from the bytes of the messages that are read, and measured again when a group may have doubled.
     """
@@ -84,21 +82,18 @@ class GroupMemory:
         self._is_one_too_large = False
 
     def _is_exceeded(self) -> bool:
-        """Return whether there are too many groups, or they take too much memory."""
-        return self._bytes > MAX_GROUPS_BYTES or len(self._groups) > MOST_GROUPS or self._is_one_too_large
+        return self._bytes > MAX_GROUPS_BYTES or len(self._groups) > MAX_GROUPS or self._is_one_too_large
 
     def add(self, sight: Sight) -> None:
-        """Count a new group."""
         sight.measured_bytes = NEW_GROUP_BYTES + len(sight.group_id)
         self._bytes += sight.measured_bytes
 
     def remove(self, sight: Sight) -> None:
-        """Count a group no longer."""
         self._bytes -= _estimated_bytes(sight)
         sight.measured_bytes = sight.read_bytes = 0
 
     def count(self, sight: Sight, read_bytes: int) -> None:
-        """Count a message about a group that was read."""
+        """Count a parsed message about a group."""
         sight.read_bytes += read_bytes
         self._bytes += READ_FACTOR * read_bytes
         if sight.read_bytes > MIN_READ_BYTES and READ_FACTOR * sight.read_bytes > sight.measured_bytes:
@@ -110,17 +105,17 @@ class GroupMemory:
     def excess(self) -> list[Any]:
         """Return the groups to forget: those that are too large, and those that were silent longest.
 
-        The latter so that a tenth of what may be kept becomes free.
+        Of the latter enough to free a tenth of the limits.
         """
         if not self._is_exceeded():
             return []
         self._is_one_too_large = False
         large = [sight for sight in self._groups.values() if sight.measured_bytes > MAX_GROUP_BYTES]
-        by_age = sorted(self._groups.values(), key=lambda sight: sight.heard_us)
+        by_age = sorted(self._groups.values(), key=lambda sight: sight.active_us)
         bytes_left = self._bytes - sum(map(_estimated_bytes, large))
-        if bytes_left <= MAX_GROUPS_BYTES and len(by_age) <= MOST_GROUPS:
+        if bytes_left <= MAX_GROUPS_BYTES and len(by_age) <= MAX_GROUPS:
             return large
-        most_bytes, most_groups, count = MAX_GROUPS_BYTES - MAX_GROUPS_BYTES // 10, MOST_GROUPS - MOST_GROUPS // 10, 0
+        most_bytes, most_groups, count = MAX_GROUPS_BYTES - MAX_GROUPS_BYTES // 10, MAX_GROUPS - MAX_GROUPS // 10, 0
         while count < len(by_age) and (bytes_left > most_bytes or len(by_age) - count > most_groups):
             bytes_left -= _estimated_bytes(by_age[count])
             count += 1

@@ -1,4 +1,4 @@
-"""What the proxy sees of groups, on its event loop: who listens at the tap, who keeps the events, when time is told."""
+"""Observation of groups on the proxy's event loop: the listener at the tap, the recorder of events, and timers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from kohort.proxy.tap import Tap
 
 SOON_S: Final = SETTLED_US / 1_000_000
-NOW_AND_THEN_S: Final = 5.0
-"""How often it is looked whether anything is to be summed up, or forgotten."""
+NOW_AND_THEN_S: Final = 5.0  # interval of counters and of forgetting silent groups
 
 
 class SeenGroups:
-    """All groups that members of which speak through one proxy. Made once somebody wants to know."""
+    """All groups with members that connect through one proxy. Created on first use."""
 
     def __init__(
         self,
@@ -42,7 +41,12 @@ class SeenGroups:
         ends: AsksForEnds,
         answers: AsksAboutGroups,
     ) -> None:
-        """`ends`: asks the cluster where partitions end. `answers`: asks it how groups are."""
+        """Start to listen.
+
+        Args:
+            ends: Requests end offsets from the cluster.
+            answers: Requests descriptions of groups from the cluster.
+        """
         self.clock = clock
         self.waiters = waiters
         self.group_events = EventFeed(token_hex(4))
@@ -62,7 +66,7 @@ class SeenGroups:
         tap.listen(self.listener)
 
     def close(self) -> None:
-        """Listens no more. What was counted is told."""
+        """Stop listening and report the counted events."""
         self._tap.leave(self.listener)
         self._later.cancel()
         if self._soon is not None:
@@ -74,7 +78,7 @@ class SeenGroups:
 
     @contextmanager
     def written(self, directory: Path, later: Any, jobs: Any) -> Iterator[None]:
-        """Events are written to a directory until the end of the context. Raises EventLogError."""
+        """Write events to a directory until the end of the context. Raise EventLogError if that is impossible."""
         from kohort.broker.cluster.event_log import EventLog
 
         events = EventLog(cast(Any, self), directory, later, jobs)

@@ -1,4 +1,4 @@
-"""A heartbeat and its response as they were read last on a connection."""
+"""Last parsed heartbeat and response of a client."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from kohort.proxy.seen.overheard_reading import BODY_AT
 if TYPE_CHECKING:
     from kohort.proxy.seen.classic_sight import ClassicSight
     from kohort.proxy.seen.epoch_sight import EpochSight
-    from kohort.proxy.tap import Overheard
+    from kohort.proxy.tap import ObservedCall
 
 
 class LastHeartbeat:
-    """What is compared with the next heartbeat, so that it need not be read if nothing changed."""
+    """Heartbeat with which the next one is compared, so that it need not be parsed if nothing changed."""
 
     __slots__ = ("_answer", "_key", "_request", "_version", "member_id", "sight")
 
-    def __init__(self, overheard: Overheard, sight: ClassicSight | EpochSight, member_id: str) -> None:
-        assert overheard.answer is not None, "it was read"
-        self._key, self._version = overheard.header.api_key, overheard.header.api_version
-        self._request = overheard.request[BODY_AT + INT.size :]
-        self._answer = overheard.answer[BODY_AT:]
+    def __init__(self, observed: ObservedCall, sight: ClassicSight | EpochSight, member_id: str) -> None:
+        assert observed.answer is not None, "it was read"
+        self._key, self._version = observed.header.api_key, observed.header.api_version
+        self._request = observed.request[BODY_AT + INT.size :]
+        self._answer = observed.answer[BODY_AT:]
         self.sight = sight
         self.member_id = member_id
 
-    def is_repeated_by(self, overheard: Overheard) -> bool:
-        """Return whether another heartbeat and its response are the same but for their correlation ids."""
-        if overheard.answer is None or self._request != overheard.request[BODY_AT + INT.size :]:
+    def is_repeated_by(self, observed: ObservedCall) -> bool:
+        """Return whether another heartbeat and its response differ only in their correlation ids."""
+        if observed.answer is None or self._request != observed.request[BODY_AT + INT.size :]:
             return False
-        header = overheard.header
+        header = observed.header
         is_same_api = (self._key, self._version) == (header.api_key, header.api_version)
-        return is_same_api and self._answer == overheard.answer[BODY_AT:]
+        return is_same_api and self._answer == observed.answer[BODY_AT:]

@@ -1,4 +1,4 @@
-"""Where the partitions end that groups have committed for: asked of the cluster in the background, seldom."""
+"""End offsets of partitions with commits, requested from the cluster in the background and rarely."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from kohort.broker.clock import Clock
 if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition
 
-FRESH_MS: Final = 1_000
-"""Ends that are no older are not asked for anew."""
+FRESH_MS: Final = 1_000  # newer end offsets are not requested again
 
-MOST_PARTITIONS: Final = 10_000
-"""Ends that are known; with more, all are forgotten and asked for anew."""
+MAX_PARTITIONS: Final = 10_000  # end offsets that are kept; all are dropped beyond that
 
 AsksForEnds = Callable[[Iterable["TopicPartition"]], Awaitable[Mapping["TopicPartition", int]]]
-"""Asks the cluster; those it does not answer are left out. Raises OSError."""
+"""Request end offsets. Partitions without one are left out. May raise OSError."""
 
 
 class LogEnds:
-    """What is known, and when it was asked for."""
+    """Known end offsets, with the times of the requests."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Clock, asks: AsksForEnds, changed: Callable[[], None]
     ) -> None:
-        """`changed`: called when other ends are known."""
+        """Set up without end offsets; `changed` is called when any has changed."""
         self._loop = loop
         self._clock = clock
         self._asks = asks
@@ -37,33 +35,36 @@ class LogEnds:
         self._task: asyncio.Task[None] | None = None
 
     def lag_of(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """By topic and partition, where the end is known. Has older ends asked for, for whoever looks next time."""
+        """Return the lag of partitions with a known end, and request outdated ends for the next call."""
         self._refresh(offsets)
-        return {each: max(0, self._ends[each] - offset) for each, offset in offsets.items() if each in self._ends}
+        return {
+            partition: max(0, self._ends[partition] - offset)
+            for partition, offset in offsets.items()
+            if partition in self._ends
+        }
 
     def close(self) -> None:
-        """Asks no more."""
         if self._task is not None:
             self._task.cancel()
 
-    def _refresh(self, wanted: Iterable[TopicPartition]) -> None:
+    def _refresh(self, partitions: Iterable[TopicPartition]) -> None:
         if self._task is not None and not self._task.done():
             return
         now_ms = self._clock.now_ms()
-        stale = [each for each in wanted if now_ms - self._asked_ms.get(each, -FRESH_MS) >= FRESH_MS]
+        stale = [partition for partition in partitions if now_ms - self._asked_ms.get(partition, -FRESH_MS) >= FRESH_MS]
         if not stale:
             return
-        if len(self._asked_ms) > MOST_PARTITIONS:
+        if len(self._asked_ms) > MAX_PARTITIONS:
             self._ends, self._asked_ms = {}, {}
         self._asked_ms |= dict.fromkeys(stale, now_ms)
-        self._task = self._loop.create_task(self._ask(stale))
+        self._task = self._loop.create_task(self._request(stale))
 
-    async def _ask(self, wanted: list[TopicPartition]) -> None:
+    async def _request(self, partitions: list[TopicPartition]) -> None:
         try:
-            found = await self._asks(wanted)
+            ends = await self._asks(partitions)
         except OSError:
-            return  # the clients hear so themselves; what was known stays, and it is tried again
-        for each in wanted:
-            self._ends.pop(each, None)
-        self._ends |= found
+            return  # clients receive the error themselves; known ends stay, and the request is retried
+        for partition in partitions:
+            self._ends.pop(partition, None)
+        self._ends |= ends
         self._changed()

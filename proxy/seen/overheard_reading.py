@@ -1,4 +1,4 @@
-"""Requests and answers that were overheard, as values."""
+"""Parsing of observed requests and responses."""
 
 from __future__ import annotations
 
@@ -11,34 +11,32 @@ from kohort.protocol.messages import message_of
 from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
-    from kohort.proxy.tap import Overheard
+    from kohort.proxy.tap import ObservedCall
 
 MAX_READ_ELEMENTS: Final = 10_000
-"""Array elements of a request that is read, which takes about 10 ms; one with more passes unseen."""
+"""Array elements of a request that is parsed, which takes about 10 ms; larger requests are ignored."""
 
-SHORT_ANSWER: Final = 512
-"""At most this many bytes are looked up among the answers that were read lately."""
+SHORT_ANSWER: Final = 512  # largest response in the cache of parsed ones
 
-BODY_AT: Final = 2 * INT.size
-"""Where an answer goes on behind its length and its correlation id."""
+BODY_AT: Final = 2 * INT.size  # end of the length and the correlation id of a response
 _NO_CORRELATION: Final = bytes(INT.size)
 
 
-def request_in(overheard: Overheard) -> Any:
+def request_in(observed: ObservedCall) -> Any:
     """Return the request, or None if it can't be read: it is of a newer version, or has too many elements."""
-    header = overheard.header
+    header = observed.header
     try:
         name = API_BY_KEY[header.api_key].name
-        return message_of(name).read(header.api_version, overheard.request, header.body_offset, MAX_READ_ELEMENTS)
+        return message_of(name).read(header.api_version, observed.request, header.body_offset, MAX_READ_ELEMENTS)
     except DecodeError:
         return None
 
 
-def answer_in(overheard: Overheard) -> Any:
-    """The answer; None where it can't be read, or was not kept."""
-    if overheard.answer is None:
+def answer_in(observed: ObservedCall) -> Any:
+    """Return the response, or None if it is unreadable or was not copied."""
+    if observed.answer is None:
         return None
-    header, body = overheard.header, overheard.answer[BODY_AT:]
+    header, body = observed.header, observed.answer[BODY_AT:]
     read = _read_short if len(body) <= SHORT_ANSWER else _read
     return read(API_BY_KEY[header.api_key].name, header.api_version, body)
 
@@ -50,5 +48,5 @@ def _read(name: str, version: int, body: bytes) -> Any:
         return None
 
 
+# most responses are equal to earlier ones; parsed values are never changed
 _read_short = lru_cache(maxsize=1_024)(_read)
-"""Most answers are like others. Nobody changes what was read."""

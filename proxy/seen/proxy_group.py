@@ -1,4 +1,4 @@
-"""A group as a test and the control address see it through the proxy. What is not known is not made up."""
+"""Group as a test and the control address see it through the proxy, limited to what is known."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class ProxyGroup(AnyGroup):
-    """A group of any kind, as far as its members speak through the proxy."""
+    """Group of any type, as far as its members connect through the proxy."""
 
-    def __init__(self, seen: SeenGroups, group_id: str) -> None:
-        super().__init__(cast(Any, seen), group_id)
-        self._seen = seen
+    def __init__(self, groups: SeenGroups, group_id: str) -> None:
+        super().__init__(cast(Any, groups), group_id)
+        self._groups = groups
 
     @property
     def type(self) -> str:
-        """`classic`, `consumer`, `share` or `streams`; empty where nothing was heard of such a group."""
+        """`classic`, `consumer`, `share` or `streams`; empty for a group without observed traffic."""
         sight = self._sight
         return "" if sight is None else sight.kind
 
     @property
     def generation(self) -> int:
-        """The newest that an answer has said; of all groups but classic ones an epoch of a member. 0: none has."""
+        """Newest generation in a response, or newest epoch of a member in groups that are not classic; 0 if unknown."""
         sight = self._sight
         if isinstance(sight, ClassicSight):
             return sight.group.generation_id if sight.has_generation else 0
@@ -46,50 +46,50 @@ class ProxyGroup(AnyGroup):
 
     @property
     def assignment_epoch(self) -> int:
-        """As `generation`: that of the target is not seen."""
+        """The same as `generation`, because the epoch of the target assignment is not observable."""
         return self.generation
 
     @property
     def protocol(self) -> str:
-        """The assignor of a classic group, once an answer has said it; else empty."""
+        """Assignor of a classic group, or empty before a response has contained it."""
         sight = self._sight
         return (sight.group.protocol_name or "") if isinstance(sight, ClassicSight) else ""
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """Those that speak through the proxy, or that a leader there or the proxy itself was told of."""
+        """Members that connect through the proxy, are in the list of a leader there, or were described to the proxy."""
         sight, now_ms = self._sight, self._laboratory.clock.now_ms()
         if isinstance(sight, ClassicSight):
             alive = sight.connected
             return tuple(
-                classic_member(sight.group, each, now_ms, alive.get(each.member_id, True))
-                for each in sight.members.values()
+                classic_member(sight.group, member, now_ms, alive.get(member.member_id, True))
+                for member in sight.members.values()
             )
-        return () if sight is None else tuple(_member(sight, each) for each in sight.members.values())
+        return () if sight is None else tuple(_member(sight, member) for member in sight.members.values())
 
     @property
     def coordinator(self) -> int | None:
-        """The node that has answered for it last; None: that is not known."""
+        """Node that responded last as coordinator, or None if unknown."""
         sight = self._sight
         return None if sight is None or sight.node_id == NO_NODE else sight.node_id
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """What was committed through the proxy, by topic and partition."""
+        """Offsets committed through the proxy, by topic and partition."""
         sight = self._sight
         return {} if sight is None else dict(sight.offsets)
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
-        """How far the ends of the logs are from what was committed through the proxy, where both are known.
+        """Difference between the end offsets and the offsets committed through the proxy, where both are known.
 
-        The ends are asked for in the background, and at most once a second: what comes back may be a second old.
+        End offsets are requested in the background at most once a second, so they may be a second old.
         """
-        return self._seen.log_ends.lag_of(self.offsets)
+        return self._groups.log_ends.lag_of(self.offsets)
 
     @property
     def is_settled(self) -> bool:
-        """Whether everybody who is known has their share."""
+        """Whether all known members have their assignments."""
         sight = self._sight
         if isinstance(sight, EpochSight):
             return self.state == "Stable" and sight.is_settled
@@ -102,17 +102,17 @@ class ProxyGroup(AnyGroup):
         return bool(lag) and lag.keys() == self.offsets.keys() and not any(lag.values())
 
     def explain(self) -> Explanation:
-        """Whom it waits for, what each client should do now, and where that is known from; print it."""
+        """Explain what the group waits for and what each client should do; print the result."""
         return explain_seen(self.id, self._sight, self._laboratory.clock.now_us())
 
     async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not."""
+        """Wait until there is a `lag` and it is 0 everywhere. Raise TimeoutError with the lag otherwise."""
         await self._laboratory.waiters.until(
             lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self.lag}"
         )
 
     async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: Seconds = PATIENCE_S) -> None:
-        """Until so much of a partition was committed through the proxy, or more. Raises TimeoutError."""
+        """Wait until at least `offset` was committed through the proxy. Raise TimeoutError otherwise."""
         committed = (topic, partition)
         await self._laboratory.waiters.until(
             lambda: self.offsets.get(committed, -1) >= offset,
@@ -123,16 +123,16 @@ class ProxyGroup(AnyGroup):
         )
 
     def move_coordinator(self, node: int) -> NoReturn:
-        """Not here. Raises ControlError."""
-        raise ControlError("a proxy can't move a coordinator: which node looks after a group is the cluster's affair")
+        """Raise ControlError; a proxy cannot do this."""
+        raise ControlError("a proxy can't move a coordinator because the cluster elects it")
 
     async def delete(self, timeout: Seconds = PATIENCE_S) -> NoReturn:
-        """Not here. Raises ControlError."""
-        raise ControlError("a proxy deletes no group; ask the cluster, as kafka-consumer-groups --delete does")
+        """Raise ControlError; a proxy cannot do this."""
+        raise ControlError("a proxy can't delete a group; use kafka-consumer-groups --delete")
 
     async def commit(self, *arguments: object, **options: object) -> NoReturn:
-        """Not here. Raises ControlError."""
-        raise ControlError("a proxy commits nothing; ask the cluster, as kafka-consumer-groups --reset-offsets does")
+        """Raise ControlError; a proxy cannot do this."""
+        raise ControlError("a proxy can't commit offsets; use kafka-consumer-groups --reset-offsets")
 
     reset = commit
 
@@ -140,10 +140,10 @@ class ProxyGroup(AnyGroup):
 
     @property
     def _sight(self) -> AnySight | None:
-        """What is known of it. The cluster is asked in the background, unless that is fresh."""
-        sight = self._seen.listener.groups.get(self.id)
+        """What is known of the group. Its description is requested in the background unless a recent one exists."""
+        sight = self._groups.listener.groups.get(self.id)
         if sight is not None:
-            self._seen.descriptions.look(self.id, sight.kind)
+            self._groups.descriptions.look(self.id, sight.kind)
         return sight
 
     def _state(self) -> str:
@@ -158,15 +158,17 @@ class ProxyGroup(AnyGroup):
     def __str__(self) -> str:
         sight = self._sight
         if sight is None:
-            return f"group {self.id}, of which nothing was heard"
-        members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
+            return f"group {self.id} (nothing observed)"
+        members = ", ".join(
+            f"{member} ({member.waits_for})" if member.waits_for else str(member) for member in self.members
+        )
         count = "generation" if sight.kind == "classic" else "epoch"
         more = "" if sight.is_complete else ", perhaps others"
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'}{more})"
 
 
 def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
-    has, revoking = sight.by_topic(member.has), sight.by_topic(member.revoking)
+    partitions, revoking = sight.by_topic(member.has), sight.by_topic(member.revoking)
     behind = member.epoch != sight.epoch and not member.is_away
     return GroupMember(
         member_id=member.member_id,
@@ -178,11 +180,11 @@ def _member(sight: EpochSight, member: EpochMember) -> GroupMember:
         is_leader=False,
         is_alive=member.is_connected,
         waits_for="",
-        partitions=has,
+        partitions=partitions,
         speaks=member.speaks or sight.kind,
         epoch=member.epoch,
         state="UnrevokedPartitions" if revoking else "" if behind else "Stable",
-        target=has,
+        target=partitions,
         revoking=revoking,
         topics=member.topics,
         topic_regex=member.topic_regex,

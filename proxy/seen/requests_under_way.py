@@ -1,4 +1,4 @@
-"""Requests that change a group when they are answered: before that, nobody here knows whether they have."""
+"""Pending requests that may change a group, whose outcome is unknown before their responses."""
 
 from __future__ import annotations
 
@@ -8,36 +8,32 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.proxy.seen.overheard_reading import request_in
 
 if TYPE_CHECKING:
-    from kohort.proxy.tap import Line, Overheard
+    from kohort.proxy.tap import Line, ObservedCall
 
 CHANGING: Final = frozenset(
     API_BY_NAME[name].key
     for name in ("leave_group", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat")
-)
-"""Not JoinGroup and SyncGroup, which wait: a classic group keeps those itself."""
+)  # without JoinGroup and SyncGroup, which wait: a classic group tracks those itself
 
 
 class RequestsUnderWay:
-    """Those that have been heard and not been answered."""
+    """Observed requests without a response."""
 
     def __init__(self) -> None:
-        self._requests: set[Overheard] = set()
+        self._requests: set[ObservedCall] = set()
 
-    def asked(self, overheard: Overheard) -> None:
-        """A request goes to the cluster."""
-        if overheard.header.api_key in CHANGING:
-            self._requests.add(overheard)
+    def on_request(self, observed: ObservedCall) -> None:
+        if observed.header.api_key in CHANGING:
+            self._requests.add(observed)
 
-    def answered(self, overheard: Overheard) -> None:
-        """The cluster has answered it."""
-        self._requests.discard(overheard)
+    def on_response(self, observed: ObservedCall) -> None:
+        self._requests.discard(observed)
 
-    def hung_up(self, line: Line) -> None:
-        """A connection has ended."""
-        self._requests = {each for each in self._requests if each.line is not line}
+    def on_close(self, line: Line) -> None:
+        self._requests = {request for request in self._requests if request.line is not line}
 
     def may_change(self, group_id: str) -> bool:
-        """Whether one of them is about a group."""
+        """Return whether any of them is about a group."""
         name = group_id.encode()
-        about = (request_in(each) for each in self._requests if name in each.request)
-        return any(each is not None and each.group_id == group_id for each in about)
+        about = (request_in(request) for request in self._requests if name in request.request)
+        return any(request is not None and request.group_id == group_id for request in about)

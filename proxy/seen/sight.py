@@ -1,4 +1,4 @@
-"""What there is to know of a group of any kind that is seen from outside."""
+"""What is known of an observed group of any type."""
 
 from __future__ import annotations
 
@@ -13,75 +13,61 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import EventFeed
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
-    from kohort.proxy.tap import Overheard
+    from kohort.proxy.tap import ObservedCall
 
 
 @dataclass
 class SightWorld:
-    """What all groups of a proxy share."""
+    """State that all groups of a proxy share."""
 
     moment: Moment
     events: EventFeed
     clients: Clients = field(default_factory=Clients)
-    topics: dict[UUID, str] = field(default_factory=dict)
-    """Names by id, as far as answers have said them."""
-    most_gone: int = 100
-    """Members that have gone and are remembered, in each group, to be known again; the oldest are forgotten."""
+    topics: dict[UUID, str] = field(default_factory=dict)  # names by id, from responses
+    max_removed: int = 100  # removed members that each group remembers, to recognize them; the oldest are forgotten
 
 
 class Sight:
-    """One group."""
+    """Observed group."""
 
     kind: ClassVar[str]
 
     def __init__(self, group_id: str, world: SightWorld) -> None:
         self.group_id = group_id
         self._world = world
-        self.node_id = NO_NODE
-        """Who has answered for it last."""
-        self.heard_us = world.moment.us
-        """When anything was last said of it."""
-        self.offsets: dict[TopicPartition, int] = {}
-        """What was committed, as far as it passed."""
-        self.evidence = ""
-        """Where the next event is known from."""
-        self.is_complete = False
-        """Whether all its members are known."""
-        self.is_new = True
-        """Whether it was not known before as a group of another kind."""
-        self.version = 0
-        """Counts what has passed and is not as before: a description that was asked for earlier says less."""
-        self.described_us = 0
-        """When the cluster described it last; 0: it has not."""
-        self.is_open_question = False
-        """Whether more is there than what passed has shown, of which the cluster is to be asked."""
-        self.not_described = ""
-        """Why the cluster does not describe it; empty: it was not refused."""
-        self.was_complete = False
-        """Whether all its members were known once: who is there beside them has come since."""
-        self.lines: set[int] = set()  # connections on which something was said of it
+        self.node_id = NO_NODE  # the node that responded last as coordinator
+        self.active_us = world.moment.us  # time of the last message about it
+        self.offsets: dict[TopicPartition, int] = {}  # observed commits
+        self.evidence = ""  # of the next event
+        self.is_complete = False  # whether all members are known
+        self.is_new = True  # false if it was known before as a group of another type
+        self.version = 0  # counts changes; a description requested before the last one is outdated
+        self.described_us = 0  # time of the last description; 0: none
+        self.is_open_question = False  # whether a description is needed
+        self.not_described = ""  # why the cluster did not describe it; empty without an error
+        self.was_complete = False  # whether all members were known once, so that further ones are new
+        self.lines: set[int] = set()  # numbers of the connections with messages about it
         self.measured_bytes = 0  # its memory when that was measured last
         self.read_bytes = 0  # requests and responses that were read since
-        self._told_us = 0
+        self._reported_us = 0
 
-    def described(self, said: Any) -> bool:
-        """Takes over an element of its kind's Describe… answer. Returns whether that could be done."""
+    def described(self, description: Any) -> bool:
+        """Apply an element of a Describe… response. Return whether that was possible."""
         raise NotImplementedError
 
     def _is_described(self) -> None:
-        """A description was taken over."""
         self.described_us, self.is_open_question, self.not_described = self._world.moment.us, False, ""
 
-    def hung_up(self, overheard: Overheard) -> None:
-        """A request will not be answered: its connection has ended."""
+    def on_close(self, observed: ObservedCall) -> None:
+        pass
 
     def line_ended(self, number: int) -> None:
-        """A connection has ended."""
+        pass
 
     def _at(self, moment_us: int) -> None:
-        """What is told next happened then, or when the last event did, if that was later."""
-        self._world.moment.us = max(moment_us, self._told_us)
+        """Set the time of the next event, no earlier than the previous one."""
+        self._world.moment.us = max(moment_us, self._reported_us)
 
-    def _tell(self, event: GroupEvent) -> None:
-        self._told_us = event.mono_us
+    def _report(self, event: GroupEvent) -> None:
+        self._reported_us = event.mono_us
         self._world.events.hand_out(self.node_id, event)

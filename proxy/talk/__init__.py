@@ -1,1 +1,1 @@
-"""A run's group conversation as a `.talk` file: written by a proxy, read and played again."""
+"""Group conversations as `.talk` files: recorded by a proxy, read and replayed."""

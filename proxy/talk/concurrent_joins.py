@@ -13,7 +13,7 @@ from kohort.proxy.talk.talk_file import Step
 from kohort.proxy.talk.talk_lines import REQUEST
 
 CONCURRENT_MS: Final = 50
-"""Joins that lie at most this far apart, without an answer in between, may have been handled in another order."""
+"""Joins at most this far apart, without a response in between, may have been handled in another order."""
 
 
 class JoinPhase(NamedTuple):

@@ -14,7 +14,7 @@ from kohort.proxy.talk.talk_values import Value
 
 
 class Joined:
-    """The answer to a JoinGroup request: as recorded, and as received. Both are changed in place."""
+    """Response to a JoinGroup request, as recorded and as received. Both are changed in place."""
 
     def __init__(self, expected: dict[str, Value], received: dict[str, Value], asked_at_ms: int) -> None:
         self.expected = dict(expected)
@@ -28,12 +28,11 @@ class _Exchange:
 
     recorded: str
     elected: str
-    syncs: dict[str, Step] = field(default_factory=dict)
-    """SyncGroup requests of the two, until both are there."""
+    syncs: dict[str, Step] = field(default_factory=dict)  # SyncGroup requests of the two, until both have come
 
 
 class ElectedLeaders:
-    """What the replay knows of leaders, by phase."""
+    """Leaders of the replay by phase."""
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
@@ -41,7 +40,7 @@ class ElectedLeaders:
         self._last_leaders: dict[str, str] = {}  # recorded leaders, by group
 
     def follow(self, phase: JoinPhase, answers: list[Joined]) -> str:
-        """Update the expected answers of a generation to the elected leader.
+        """Update the expected responses of a generation to the elected leader.
 
         Returns:
             One sentence if the recording is ambiguous there, or an empty string.
@@ -85,7 +84,7 @@ class ElectedLeaders:
         return f"group {phase.group} elected {elected} instead of {recorded}, {reason}"
 
     def exchanged(self, step: Step) -> list[Step]:
-        """Return the SyncGroup requests to send now: none while that of the other member has not come."""
+        """Return the SyncGroup requests to send now, none before the other member's has come."""
         key = str(step.values.get("group_id", "")), step.values.get("generation_id", 0)
         exchange = self._exchanges.get(key)
         member = step.values.get("member_id")

@@ -1,6 +1,6 @@
-"""Names in place of what is made up anew in each run: ids of members, topics, producers and processes.
+"""Names in place of ids that are new in each run: those of members, topics, producers and processes.
 
-A name says whose it is: `$ada` is a member that the client ada was first heard of as, `$orders_id` the id of a topic.
+A name contains its origin: `$ada` is a member first seen on a connection of the client ada, `$orders_id` a topic id.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ NAMED: Final = {
     "topic_id": TOPIC,
     "producer_id": PRODUCER,
     "process_id": PROCESS,
-}
-"""Fields that hold an id, and of what."""
+}  # fields with an id, and the kind of id
 
-NAMES_AT_MOST: Final = 100_000
-"""Ids that are known by a name at the same time; the one that was not heard of for longest gets a new name later."""
+MAX_NAMES: Final = 100_000
+"""Most ids with a name at the same time; the one unused for longest gets a new name later."""
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_WORD: Final = 30
 
 
 def replaced(values: Value, replace: Callable[[str, Value], Value]) -> Value:
-    """The values with ids exchanged: `replace` gets what the id is of, and the id."""
+    """Return the values with `replace(kind, id)` in place of each id."""
     if isinstance(values, list):
-        return [replaced(each, replace) for each in values]
+        return [replaced(item, replace) for item in values]
     if not isinstance(values, dict):
         return values
     return {
@@ -45,10 +44,10 @@ def replaced(values: Value, replace: Callable[[str, Value], Value]) -> Value:
 
 
 def ids_in(values: Value, kind: str) -> Iterator[Value]:
-    """All ids of a kind."""
+    """Yield all ids of a kind."""
     if isinstance(values, list):
-        for each in values:
-            yield from ids_in(each, kind)
+        for item in values:
+            yield from ids_in(item, kind)
     elif isinstance(values, dict):
         for name, value in values.items():
             if NAMED.get(name) == kind and isinstance(value, str | int):
@@ -58,26 +57,26 @@ def ids_in(values: Value, kind: str) -> Iterator[Value]:
 
 
 class Naming:
-    """The names that one recording gives."""
+    """Names in one recording."""
 
-    def __init__(self, most: int = NAMES_AT_MOST) -> None:
+    def __init__(self, most: int = MAX_NAMES) -> None:
         self._most = most
         self._names: OrderedDict[tuple[str, Value], str] = OrderedDict()
         self._numbers: OrderedDict[str, int] = OrderedDict()
 
     def speaker(self, client_id: str | None) -> str:
-        """A name for a new connection: `ada`, then `ada/2`."""
+        """Return a name for a new connection: `ada`, then `ada/2`."""
         word = _word(client_id or "", "client")
         number = self._number(f"{word}/")
         return word if number == 1 else f"{word}/{number}"
 
     def topic(self, topic_id: str, name: str) -> None:
-        """A topic's id is now known by the topic's name."""
+        """Assign a name to a topic id after the topic."""
         if (TOPIC, topic_id) not in self._names:
             self._names[TOPIC, topic_id] = self._new(f"{_word(name, 'topic')}_id")
 
     def named(self, values: Value, speaker: str) -> Value:
-        """The values with names in place of ids. New members are called like who speaks."""
+        """Return the values with names in place of ids. New members are named after the speaker."""
         person = speaker.partition("/")[0]
         new = {MEMBER: person, TOPIC: "topic_id", PRODUCER: f"{person}_producer", PROCESS: f"{person}_process"}
         return replaced(values, lambda kind, value: self._named(kind, value, new[kind]))

@@ -1,4 +1,4 @@
-"""What of a conversation can't be played, or compared, on another cluster than the one before which it was recorded."""
+"""Parts of a conversation that can't be replayed or compared on a cluster other than the recorded one."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ ELSEWHERE: Final = frozenset(
         "NOT_COORDINATOR",
     }
 )
-"""Errors that say where a coordinator is, or is not yet. What was refused so has changed nothing in a group."""
+"""Errors about the coordinator's location. Requests with such an error have changed nothing in a group."""
 
+# responses for new topics that exist in a replay
 NOT_YET: Final = frozenset({"LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION"})
-"""What topics are answered with that are there when the conversation is played."""
 
 _ENDS_WHAT_IS_NOT_THERE: Final = 5
-"""The version of EndTxn from which transactions begin with what is added, as records are (KIP-890)."""
+"""First version of EndTxn in which a transaction begins with its first addition, such as records (KIP-890)."""
 
 
 class Judge:
-    """Looks at steps in their order."""
+    """Decisions about steps, which must be passed in order."""
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
-        self._added: set[str] = set()
-        """Transactions to which something was added that is in the conversation."""
+        self._added: set[str] = set()  # transactions with an addition in the conversation
 
     def leaves_out(self, step: Step) -> bool:
-        """Whether a request is not sent.
+        """Return whether a request is not sent.
 
-        Those that were refused at the wrong place are not; nor those of members and producers who were there before
-        the recording began, nor the end of a transaction that has nothing but records.
+        Requests to the wrong coordinator are not, nor those of members and producers from before the recording, nor the
+        end of a transaction that only has records.
         """
         refused = NOT_YET if step.api == "metadata" else ELSEWHERE
         if step.answer is not None and any(error in refused for error in _errors(step.answer.values)):
@@ -58,38 +57,38 @@ class Judge:
         return False
 
     def _is_of_stranger(self, step: Step) -> bool:
-        """Whether it was answered somebody, as if they were known, of whom nothing was recorded before."""
+        """Return whether a request succeeded for an id that is not in the recording before."""
         if step.answer is None or any(error != "NONE" for error in _errors(step.answer.values)):
             return False
         if step.values.get("member_epoch", 0) == 0 and step.api.endswith("_group_heartbeat"):
             return False
         ids = [*ids_in(step.values, MEMBER), *ids_in(step.values, PRODUCER)]
-        return any(str(each).startswith("$") and self._bindings.value_of(str(each)) is None for each in ids)
+        return any(str(value).startswith("$") and self._bindings.value_of(str(value)) is None for value in ids)
 
     def _skip_epoch(self, step: Step) -> None:
-        """The producer's next epoch will be one that was not given here."""
+        """Note that the producer's next epoch is one that no request of the replay obtained."""
         producer = first(step.values, "producer_id")
         after = step.answer.values.get("producer_epoch") if step.answer is not None else None
-        before = step.values.get("producer_epoch", -1)
+        last = step.values.get("producer_epoch", -1)
         if isinstance(after, int):
-            self._bindings.move(("producer", producer), before - after)
+            self._bindings.move(("producer", producer), last - after)
 
-    def comparable(self, step: Step, heard: Value) -> tuple[Value, Value]:
-        """What was recorded and what is heard, without what can't be the same."""
+    def comparable(self, step: Step, received: Value) -> tuple[Value, Value]:
+        """Return the recorded and the received response without the parts that can't be equal."""
         assert step.answer is not None, "it was recorded"
         expected = step.answer.values
         if LEFT_OUT_ANSWER in expected:
             return {}, {}
         if step.api == "metadata":
-            return _topics_of_both(step, expected, heard)
-        return expected, heard
+            return _topics_of_both(step, expected, received)
+        return expected, received
 
 
-def _topics_of_both(step: Step, expected: Value, heard: Value) -> tuple[Value, Value]:
-    """An answer about all topics tells of those of others, too: what both clusters have is compared."""
+def _topics_of_both(step: Step, expected: Value, received: Value) -> tuple[Value, Value]:
+    """Reduce responses about all topics to the topics of both clusters."""
     if step.values.get("topics"):
-        return expected, heard
-    theirs, ours = _by_name(expected), _by_name(heard)
+        return expected, received
+    theirs, ours = _by_name(expected), _by_name(received)
     both = [name for name in theirs if name in ours]
     return {"topics": [theirs[name] for name in both]}, {"topics": [ours[name] for name in both]}
 
@@ -99,10 +98,10 @@ def _by_name(answer: Value) -> dict[str, Value]:
 
 
 def _errors(values: Value) -> Iterator[str]:
-    """All error codes in an answer."""
+    """Yield all error codes in a response."""
     if isinstance(values, list):
-        for each in values:
-            yield from _errors(each)
+        for item in values:
+            yield from _errors(item)
     elif isinstance(values, dict):
         for name, value in values.items():
             if name.endswith("error_code"):
@@ -112,12 +111,12 @@ def _errors(values: Value) -> Iterator[str]:
 
 
 def first(values: Value, name: str) -> str:
-    """What a field of this name holds, here or within a list; empty: there is none."""
+    """Return the first value of a field, here or within a list, or an empty string."""
     if isinstance(values, dict):
-        found = values.get(name)
-        if isinstance(found, str):
-            return found
-        return next(filter(None, (first(each, name) for each in values.values())), "")
+        value = values.get(name)
+        if isinstance(value, str):
+            return value
+        return next(filter(None, (first(item, name) for item in values.values())), "")
     if isinstance(values, list):
-        return next(filter(None, (first(each, name) for each in values)), "")
+        return next(filter(None, (first(item, name) for item in values)), "")
     return ""

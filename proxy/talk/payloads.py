@@ -1,6 +1,6 @@
-"""What stands for bytes and texts of clients' own in a conversation: what the group protocol says in them, or a length.
+"""Text in place of clients' payloads in a conversation: the group protocol's fields, or a length.
 
-User data is left out of subscriptions and assignments. Of any other payload its size is kept, as `left_out(12)`.
+User data is left out of subscriptions and assignments. Other payloads are reduced to their size, as `left_out(12)`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from kohort.protocol.consumer_protocol import (
 )
 from kohort.protocol.wire import SHORT
 
-LONGEST: Final = 16 << 20
-"""Bytes that a conversation may ask for with `left_out`."""
+MAX_LEFT_OUT_BYTES: Final = 16 << 20  # limit for the bytes of `left_out`
 
 _BUILT: Final = re.compile(r"(subscription|assignment|left_out)\((.*)\)")
 _WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _SIZE: Final = re.compile(r"[0-9]{1,9}")
-_OPTIONS: Final = ("generation:", "rack:")
-"""How words of a subscription begin that are about no topic."""
+_OPTIONS: Final = ("generation:", "rack:")  # prefixes of words in a subscription that are not topics
 
 
 def in_words(field: str, data: bytes) -> str:
-    """What stands for the bytes of a field, by its name: `metadata` of a JoinGroup, `assignment` of a SyncGroup."""
+    """Return the text for the bytes of a field, such as `metadata` of a JoinGroup or `assignment` of a SyncGroup."""
     try:
         if not any(data):
             return as_length(len(data))
@@ -46,24 +44,24 @@ def in_words(field: str, data: bytes) -> str:
 
 
 def topics_in(text: str) -> Iterator[str]:
-    """Names of the topics in what stands for a subscription or an assignment; none in any other text."""
+    """Yield the topic names in the text of a subscription or an assignment; none for other texts."""
     built = _BUILT.fullmatch(text)
     if built is not None and built[1] != "left_out":
-        others = _OPTIONS if built[1] == "subscription" else ()
-        yield from (word.partition(":")[0] for word in built[2].split() if not word.startswith(others))
+        rest = _OPTIONS if built[1] == "subscription" else ()
+        yield from (word.partition(":")[0] for word in built[2].split() if not word.startswith(rest))
 
 
 def as_length(size: int) -> str:
-    """What stands for a payload of `size` bytes."""
+    """Return the text for a payload of `size` bytes."""
     return f"left_out({size})" if size else ""
 
 
 def to_bytes(text: str) -> bytes:
-    """The bytes that a text stands for. Raises ValueError."""
+    """Return the bytes for a text. Raise ValueError if it is malformed."""
     built = _BUILT.fullmatch(text)
     if built is None:
         if text:
-            raise ValueError(f"{text!r} stands for no bytes; it is subscription(…), assignment(…) or left_out(12)")
+            raise ValueError(f"expected subscription(…), assignment(…) or left_out(12); got {text!r}")
         return b""
     kind, words = built[1], built[2]
     if kind == "subscription":
@@ -74,29 +72,29 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_text(text: str) -> str:
-    """The text that stands in a payload's place. Raises ValueError."""
+    """Return the string for the text of a payload. Raise ValueError if it is malformed."""
     return "x" * _length(text.removeprefix("left_out(").removesuffix(")")) if text else text
 
 
 def _length(size: str) -> int:
-    if _SIZE.fullmatch(size) is None or int(size) > LONGEST:
-        raise ValueError(f"left_out({size}): it is left_out(12), for at most {LONGEST} bytes")
+    if _SIZE.fullmatch(size) is None or int(size) > MAX_LEFT_OUT_BYTES:
+        raise ValueError(f"left_out({size}): expected a size as in left_out(12), of at most {MAX_LEFT_OUT_BYTES} bytes")
     return int(size)
 
 
 def _subscription_in(data: bytes) -> Subscription | None:
-    """A subscription, read in the newest version that it holds: librdkafka names one whose fields it leaves out."""
+    """Return a subscription, read in the newest version that fits: librdkafka's version lacks some fields."""
     for version in range(min(int.from_bytes(data[:2]), NEWEST), -1, -1):
-        found = read_subscription(SHORT.pack(version) + data[2:])
-        if found is not None:
-            return found
+        subscription = read_subscription(SHORT.pack(version) + data[2:])
+        if subscription is not None:
+            return subscription
     return None
 
 
 def _show_subscription(subscription: Subscription) -> str:
     owned = _show_partitions(subscription.owned_partitions)
     if any(word.startswith(_OPTIONS) for word in owned):
-        raise ValueError("a topic is called like an option, and would be read as one")
+        raise ValueError("the name of a topic is equal to an option")
     words = [_word(topic) for topic in subscription.topics] + owned
     if subscription.generation_id != -1:
         words.append(f"generation:{subscription.generation_id}")
@@ -110,9 +108,9 @@ def _show_partitions(partitions: Mapping[str, tuple[int, ...]]) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """Raises ValueError for what would be read as something else."""
+    """Return a topic name. Raise ValueError if it would be read as something else."""
     if _WORD.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no name")
+        raise ValueError(f"{text!r} is not a name")
     return text
 
 
@@ -130,8 +128,8 @@ def _subscription(words: list[str]) -> bytes:
 
 
 def _partitions(words: list[str]) -> dict[str, tuple[int, ...]]:
-    found = {}
+    partitions = {}
     for word in words:
         topic, _, numbers = word.partition(":")
-        found[topic] = tuple(int(number) for number in numbers.split("+") if number)
-    return found
+        partitions[topic] = tuple(int(number) for number in numbers.split("+") if number)
+    return partitions

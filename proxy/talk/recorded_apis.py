@@ -1,9 +1,9 @@
-"""Which requests and answers a conversation holds, and what of them.
+"""Requests and responses in a conversation, and their recorded fields.
 
-What makes a group is recorded: who joins, beats, commits and leaves, and who is asked for before. Produce and Fetch
-are not, not even as a line: without their records neither could be played, nothing in a group depends on them, and a
-busy minute has a thousand of them for each line that matters. Nobody's log is in it either, so neither is ListOffsets.
-Whoever only looks (ListGroups, Describe…) changes nothing, and sees groups that are not in the conversation.
+Everything that changes groups is recorded: joins, heartbeats, commits and leaves, and the requests that precede them.
+Produce and Fetch are not, not even as a line: without records they could not be replayed, no group depends on them, and
+a busy minute has a thousand of them for each relevant line. Neither is ListOffsets, because no log is recorded.
+Read-only requests (ListGroups, Describe…) change nothing, and see groups outside of the conversation.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ RECORDED: Final = (
     "consumer_group_heartbeat",
     "share_group_heartbeat",
     "streams_group_heartbeat",
-)
-"""The APIs, by their names in `api_keys.py`."""
+)  # names of the APIs in `api_keys.py`
 
 NAME_BY_KEY: Final = {API_BY_NAME[name].key: name for name in RECORDED}
 NAME_BY_KAFKAS: Final = {kafka_name(name): name for name in RECORDED}
@@ -59,39 +58,36 @@ LEFT_OUT: Final = frozenset(
         "include_cluster_authorized_operations",
     }
 )
-"""Fields that say where somebody is, what a broker's settings are, or the same once more in words of its own."""
+"""Fields with addresses, broker settings, or a repetition of other fields."""
 
-LEFT_OUT_ANSWER: Final = "left_out"
-"""A field of an answer that was too large, or could not be read."""
+LEFT_OUT_ANSWER: Final = "left_out"  # field of a response that was too large or unreadable
 
+# fields with payloads of clients, and whether they are bytes or text
 PAYLOADS: Final = frozenset({"committed_metadata", "metadata", "assignment"})
-"""Fields with payloads of clients, where they are bytes or text."""
 
 KEPT: Final = frozenset({"partition_index", "committed_offset", "partition_indexes", "assignment"})
-"""Fields that are told also where they have their default: without them a list has no short form."""
+"""Fields that are recorded even with their default, because a list has no short form without them."""
 
-TOPICS_AT_MOST: Final = 1_000
-"""How many topics of an answer are recorded: a client that asks for all topics is told of those of others, too."""
+MAX_TOPICS: Final = 1_000
+"""Most topics of a response that are recorded: a request for all topics also returns unrelated ones."""
 
 
 @shape
 class KnownTopic:
-    """A topic, as far as groups depend on it."""
+    """Topic with the properties that groups depend on."""
 
     error_code: ErrorCode
     name: str | None = None
     topic_id: str | None = None
-    partitions: int = 0
-    """How many it has."""
+    partitions: int = 0  # their number
 
 
 @shape
 class KnownTopics:
-    """What is recorded of a Metadata answer: brokers and leaders are where they are."""
+    """Recorded part of a Metadata response, without brokers and leaders."""
 
     topics: tuple[KnownTopic, ...] = ()
-    more: int = 0
-    """How many topics were left out."""
+    more: int = 0  # number of topics left out
 
 
 @shape
@@ -104,7 +100,7 @@ class KnownCoordinator:
 
 @shape
 class KnownCoordinators:
-    """What is recorded of a FindCoordinator answer: the coordinator is where it is."""
+    """Recorded part of a FindCoordinator response, without the coordinator's address."""
 
     coordinators: tuple[KnownCoordinator, ...] = ()
 
@@ -119,25 +115,27 @@ def _topics(answer: MetadataResponse) -> KnownTopics:
                 topic_id=None if topic.topic_id is None else str(topic.topic_id),
                 partitions=len(topic.partitions),
             )
-            for topic in topics[:TOPICS_AT_MOST]
+            for topic in topics[:MAX_TOPICS]
         ),
-        more=max(len(topics) - TOPICS_AT_MOST, 0),
+        more=max(len(topics) - MAX_TOPICS, 0),
     )
 
 
 def _coordinators(answer: FindCoordinatorResponse) -> KnownCoordinators:
     return KnownCoordinators(
-        coordinators=tuple(KnownCoordinator(key=each.key, error_code=each.error_code) for each in answer.coordinators)
+        coordinators=tuple(
+            KnownCoordinator(key=coordinator.key, error_code=coordinator.error_code)
+            for coordinator in answer.coordinators
+        )
     )
 
 
 _REDUCED: Final[dict[str, tuple[type, Callable[[Any], Any]]]] = {
     "metadata": (KnownTopics, _topics),
     "find_coordinator": (KnownCoordinators, _coordinators),
-}
-"""Answers of which little is recorded: in which shape, and how it is made."""
+}  # shapes of reduced responses, and functions that create them
 
 
 def recorded_answer(api: str) -> tuple[type, Callable[[Any], Any]]:
-    """The shape of what is recorded of an API's answers, and what makes it of one."""
+    """Return the shape of an API's recorded responses, and the function that creates it from a response."""
     return _REDUCED.get(api) or (message_of(api).response, lambda answer: answer)

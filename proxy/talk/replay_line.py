@@ -1,4 +1,4 @@
-"""A connection on which a conversation is played: frames out, and those that come back in the order of the requests."""
+"""Connection for a replay: request frames out, response frames back in the order of the requests."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
     from kohort.client.security import Security
 
-LARGEST_ANSWER: Final = 64 << 20
-ANSWER_S: Final = 10.0
-"""How long an answer to what the player itself asks may take."""
+MAX_RESPONSE_BYTES: Final = 64 << 20
+ANSWER_S: Final = 10.0  # timeout of the player's own requests
 
 CLIENT_ID: Final = "kohort-replay"
 
 
 class ReplayLine:
-    """Talks to one broker (`kohort.proxy.cluster_side.Client`)."""
+    """Connection to one broker (`kohort.proxy.cluster_side.Client`)."""
 
     def __init__(self, address: tuple[str, int], side: ClusterSide) -> None:
         self.address = address
@@ -37,42 +36,41 @@ class ReplayLine:
         self._waiting: deque[asyncio.Future[bytes]] = deque()
         self._correlation_id = 0
         side.serves(self)
-        self.gone = side.lost
-        """Whether the broker has hung up."""
+        self.is_closed = side.lost  # whether the broker has closed it
 
     def ask(self, api: str, version: int, client_id: str | None, request: Any) -> asyncio.Future[bytes]:
-        """Sends a request. Its answer comes as a frame without its length, or as a BrokerError."""
+        """Send a request. The result is the response frame without its length, or a BrokerError."""
         self._correlation_id += 1
         body = message_of(api).write_request(version, self._correlation_id, client_id, request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        if self.gone:
-            answer.set_exception(BrokerError("it has hung up"))
+        if self.is_closed:
+            answer.set_exception(BrokerError("it has closed the connection"))
         else:
             self._waiting.append(answer)
             self._side.send([INT.pack(len(body)) + body])
         return answer
 
     async def answer_to(self, api: str, version: int, request: Any) -> Any:
-        """What a broker answers to a question of the player's own. Raises BrokerError, with the address."""
+        """Return the response to the player's own request. Raise BrokerError, with the address, on failure."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 frame = await self.ask(api, version, CLIENT_ID, request)
             return message_of(api).read_answer(version, frame)[1]
         except TimeoutError:
-            raise BrokerError(f"{show_address(*self.address)} did not answer within {ANSWER_S:g} s") from None
+            raise BrokerError(f"{show_address(*self.address)} did not respond within {ANSWER_S:g} s") from None
         except DecodeError as problem:
-            raise BrokerError(f"{show_address(*self.address)}: its answer can't be read, {problem}") from None
+            raise BrokerError(f"{show_address(*self.address)}: unreadable response: {problem}") from None
         except BrokerError as problem:
             raise BrokerError(f"{show_address(*self.address)}: {problem}") from None
 
     async def versions(self) -> dict[int, tuple[int, int]]:
-        """The oldest and the newest version of each API that the broker serves. Raises BrokerError."""
+        """Return the oldest and the newest version of each supported API. Raise BrokerError on failure."""
         answer = await self.answer_to("api_versions", 0, ApiVersionsRequest())
-        return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+        return {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
 
     def close(self) -> None:
-        """Hangs up. Nobody is told of answers that have not come."""
-        self.gone = True
+        """Close the connection and cancel pending responses."""
+        self.is_closed = True
         for answer in self._waiting:
             answer.cancel()
         self._waiting.clear()
@@ -80,57 +78,55 @@ class ReplayLine:
 
     # See `Client`
 
-    def answered(self, data: bytes) -> None:
-        """See `Client`."""
+    def on_node_data(self, data: bytes) -> None:
         self._received += data
         while len(self._received) >= INT.size:
             (size,) = INT.unpack_from(self._received)
-            if not INT.size <= size <= LARGEST_ANSWER:
-                self._fail(f"its answer would have {size} bytes")
+            if not INT.size <= size <= MAX_RESPONSE_BYTES:
+                self._fail(f"its response has an invalid size of {size} bytes")
                 return
             if len(self._received) < INT.size + size:
                 return
             frame = bytes(self._received[INT.size : INT.size + size])
             del self._received[: INT.size + size]
             if not self._waiting:
-                self._fail("it said something that nobody has asked for")
+                self._fail("it sent a response without a request")
                 return
             answer = self._waiting.popleft()
             if not answer.done():
                 answer.set_result(frame)
 
-    def cluster_gone(self) -> None:
-        """See `Client`."""
-        self._fail("it hung up instead of answering")
+    def on_node_closed(self) -> None:
+        self._fail("it closed the connection instead of responding")
 
     def pause(self, paused: bool) -> None:
-        """See `Client`. Requests here are few and small."""
+        """Ignore the event: requests are few and small."""
 
-    def _fail(self, why: str) -> None:
-        self.gone = True
+    def _fail(self, reason: str) -> None:
+        self.is_closed = True
         while self._waiting:
             answer = self._waiting.popleft()
             if not answer.done():
-                answer.set_exception(BrokerError(why))
+                answer.set_exception(BrokerError(reason))
         self._side.close()
 
 
 class ReplayedCluster(NamedTuple):
-    """Where a cluster is, and how it wants to be spoken to."""
+    """Addresses and security settings of a cluster."""
 
     bootstrap: Sequence[tuple[str, int]]
     security: Security
     context: ssl.SSLContext | None
 
     async def open(self, address: tuple[str, int]) -> ReplayLine:
-        """A connection to one of its brokers. Raises BrokerError, with the address."""
+        """Return a connection to one broker. Raise BrokerError, with the address, on failure."""
         try:
-            return ReplayLine(address, await connect(address, self.security, self.context, asks=True))
+            return ReplayLine(address, await connect(address, self.security, self.context, probes=True))
         except BrokerError as problem:
             raise BrokerError(f"{show_address(*address)}: {problem}") from None
 
     async def open_any(self) -> ReplayLine:
-        """A connection to the first that lets us in. Raises BrokerError, which says of each why it does not."""
+        """Return a connection to the first broker that accepts it. Raise BrokerError with the reason of each."""
         problems = []
         for address in self.bootstrap:
             try:

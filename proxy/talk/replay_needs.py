@@ -1,4 +1,4 @@
-"""What a conversation needs before it is played: topics, groups, and offsets that were committed before it began."""
+"""Prerequisites of a conversation: topics, groups, and offsets committed before it began."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ from kohort.proxy.talk.payloads import topics_in
 from kohort.proxy.talk.talk_file import Step, Talk
 from kohort.proxy.talk.talk_values import Value
 
-GROUP, TRANSACTION = 0, 1
-"""Types of coordinators."""
+GROUP, TRANSACTION = 0, 1  # types of coordinators
 
 
 @dataclass
 class Needs:
-    """What has to be there."""
+    """Prerequisites."""
 
-    topics: dict[str, int] = field(default_factory=dict)
-    """Topics that are spoken of, with their partitions as they were recorded first."""
-    topic_ids: dict[str, str] = field(default_factory=dict)
-    """What the name of an id stands for: the topic."""
+    topics: dict[str, int] = field(default_factory=dict)  # used topics, with their recorded numbers of partitions
+    topic_ids: dict[str, str] = field(default_factory=dict)  # topics by the name of their id
     groups: set[str] = field(default_factory=set)
     transactions: set[str] = field(default_factory=set)
+    # by group, topic and partition: offsets fetched before a commit
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """By group, topic and partition: what was fetched before it was committed."""
-    first_uses: dict[tuple[str, int], Step] = field(default_factory=dict)
-    """The first request of each API and version."""
+    first_uses: dict[tuple[str, int], Step] = field(default_factory=dict)  # first request of each API and version
+    # by speaker: type and key of the coordinator it connects to
     coordinators: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """By speaker: type and key of the coordinator that the connection is made to."""
 
 
 def needs_of(talk: Talk) -> Needs:
@@ -61,7 +57,7 @@ def needs_of(talk: Talk) -> Needs:
 
 
 def _add_coordinator(needs: Needs, step: Step) -> None:
-    """Note the coordinator of the first group, or transaction, that a connection speaks of."""
+    """Note the coordinator of the first group, or transaction, on a connection."""
     if step.line.speaker in needs.coordinators or step.api in ("metadata", "find_coordinator"):
         return
     group, transaction = first(step.values, "group_id"), first(step.values, "transactional_id")
@@ -107,20 +103,20 @@ def _partitions(needs: Needs, values: Value) -> Iterator[tuple[str, Value]]:
 
 def _add_groups(needs: Needs, step: Step) -> None:
     for name in ("group_id", "groups_names"):
-        found = step.values.get(name)
-        needs.groups.update([found] if isinstance(found, str) else found or ())
+        names = step.values.get(name)
+        needs.groups.update([names] if isinstance(names, str) else names or ())
     needs.groups.update(group.get("group_id", "") for group in step.values.get("groups", ()))
-    for each in (step.values, *step.values.get("transactions", ())):
-        if transaction := each.get("transactional_id"):
+    for element in (step.values, *step.values.get("transactions", ())):
+        if transaction := element.get("transactional_id"):
             needs.transactions.add(transaction)
     needs.groups.discard("")
 
 
 def _topics_in(values: Value) -> Iterator[str]:
-    """Return the topic names in a request."""
+    """Yield the topic names in a request."""
     if isinstance(values, list):
-        for each in values:
-            yield from [each] if isinstance(each, str) else _topics_in(each)
+        for item in values:
+            yield from [item] if isinstance(item, str) else _topics_in(item)
     elif isinstance(values, dict):
         for name, value in values.items():
             if name == "name" and isinstance(value, str):
@@ -132,9 +128,9 @@ def _topics_in(values: Value) -> Iterator[str]:
 
 
 def _patterns_in(values: Value) -> Iterator[str]:
-    found = values.get("subscribed_topic_regex")
-    if isinstance(found, str) and found:
-        yield found
+    pattern = values.get("subscribed_topic_regex")
+    if isinstance(pattern, str) and pattern:
+        yield pattern
     for topology in (values.get("topology") or {}).get("subtopologies", ()):
         yield from topology.get("source_topic_regex", ())
 

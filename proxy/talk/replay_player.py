@@ -1,8 +1,8 @@
-"""Plays a recorded conversation on a cluster, and compares what it answers.
+"""Replay of a recorded conversation on a cluster, and comparison of the responses.
 
-Each recorded connection is a connection. Requests go out in recorded order, at recorded times, and none before the
-answers that its client, or another one, had heard by then: who joins second in the recording joins second here. Members
-that joined at once do so in the order that the answers show.
+Each recorded connection becomes a connection. Requests are sent in recorded order, at recorded times, and not before
+the responses that any client had received by then: the second join in the recording is the second join here. Members
+that joined concurrently do so in the order that the responses show.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.answer_comparing import differences, learn
-from kohort.proxy.talk.bindings import Bindings, Whose
+from kohort.proxy.talk.bindings import Bindings, Owner
 from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase, in_join_order, join_phase
 from kohort.proxy.talk.elected_leaders import ElectedLeaders, Joined
 from kohort.proxy.talk.leaving_out import Judge, first
@@ -30,87 +30,76 @@ from kohort.proxy.talk.talk_file import Step, Talk
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, REQUEST, shown_answer
 from kohort.proxy.talk.talk_values import Value
 
-PATIENCE_S: Final = 5.0
-"""How much longer than in the recording an answer may take."""
-SETTLE_S: Final = 0.01
-"""How long a request has to be handled before that of another client follows, where both went out at once."""
+PATIENCE_S: Final = 5.0  # how much later than in the recording a response may come
+SETTLE_S: Final = 0.01  # time for handling a request before another client's recorded at the same time
 
 KEPT_DIFFERENCES: Final = 1_000
 
+# errors that a member gets before and after another one joins
 _EITHER_SIDE_OF_A_JOIN: Final = {"NONE", "REBALANCE_IN_PROGRESS"}
-"""Errors that a member gets before and after another one joins."""
 
 
 class Pace(Protocol):
-    """When a request is sent."""
+    """Timing of requests."""
 
     async def until(self, at_ms: int) -> None:
-        """Returns when the moment of the recording has come."""
+        """Wait until the time of the recording."""
         ...
 
     def behind(self, late_ms: int) -> None:
-        """An answer has come so much later than in the recording: what follows comes later, too."""
+        """Delay what follows, because a response came this much later than in the recording."""
         ...
 
 
 class RealTime:
-    """By the machine's clock."""
+    """Timing by the machine's clock."""
 
     def __init__(self, speed: float = 1.0) -> None:
-        """`speed`: how many seconds of the recording go by in one."""
+        """Set the number of recorded seconds per second."""
         self._speed = speed
         self._start_s: float | None = None
 
     async def until(self, at_ms: int) -> None:
-        """See `Pace`."""
         now_s = asyncio.get_running_loop().time()
         if self._start_s is None:
             self._start_s = now_s - at_ms / 1000 / self._speed
         await asyncio.sleep(max(self._start_s + at_ms / 1000 / self._speed - now_s, 0))
 
     def behind(self, late_ms: int) -> None:
-        """See `Pace`."""
         if self._start_s is not None:
             self._start_s += late_ms / 1000
 
 
 @dataclass
 class Difference:
-    """An answer that is not as it was recorded."""
+    """Response that differs from the recording."""
 
-    where: str
-    """`x.talk:17`."""
-    asked: str
-    """Who asked what."""
+    where: str  # as in `x.talk:17`
+    asked: str  # speaker and request
     expected: str
     heard: str
     lines: list[str]
 
     def __str__(self) -> str:
-        rows = [f"{self.where}: {self.asked}", f"  expected {self.expected}", f"  heard    {self.heard}"]
+        rows = [f"{self.where}: {self.asked}", f"  expected {self.expected}", f"  received {self.heard}"]
         return "\n".join(rows + [f"    {line}" for line in self.lines])
 
 
 @dataclass
 class Played:
-    """What has come of a replay."""
+    """Result of a replay."""
 
     asked: int = 0
     as_recorded: int = 0
     different: int = 0
-    unanswered: int = 0
-    """Requests that were not answered in the recording either."""
+    unanswered: int = 0  # requests without a response in the recording
     left_out: int = 0
-    """Requests that were not sent, as the cluster can't answer them as the recorded one did."""
+    """Requests that were not sent, because the cluster can't respond as the recorded one did."""
     connections: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    """The first that there were."""
-    ambiguous_answers: int = 0
-    """Answers that depended on which of two concurrent requests was handled first."""
-    ambiguous: list[str] = field(default_factory=list)
-    """Where the recording does not determine what follows, a sentence each."""
-    cut_off: str = ""
-    """Why the recording ends where it does, if it was cut off."""
+    differences: list[Difference] = field(default_factory=list)  # the first ones
+    ambiguous_answers: int = 0  # responses that depended on the order of two concurrent requests
+    ambiguous: list[str] = field(default_factory=list)  # sentences about ambiguous places in the recording
+    cut_off: str = ""  # why the recording is incomplete, if it is
 
     def __str__(self) -> str:
         requests, connections = _counted(self.asked, "request"), _counted(self.connections, "connection")
@@ -121,62 +110,58 @@ class Played:
         return text + (f"; {self.left_out} not sent" if self.left_out else "")
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" + ("s" if number != 1 else "")
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("s" if number != 1 else "")
 
 
 class Sent(NamedTuple):
-    """A request on its way."""
+    """Pending request."""
 
     step: Step
     answer: asyncio.Future[bytes]
-    until_s: float
-    """When its answer is late, by the event loop's time."""
-    whose: Whose
+    until_s: float  # when its response is late, in the event loop's time
+    owner: Owner
 
 
 class Player:
-    """Everybody who speaks in one conversation."""
+    """All clients of one conversation."""
 
     def __init__(
-        self, talk: Talk, stage: ReplayStage, pace: Pace, told: Callable[[Difference], None] | None = None
+        self, talk: Talk, stage: ReplayStage, pace: Pace, on_difference: Callable[[Difference], None] | None = None
     ) -> None:
-        """`told` gets what differs as soon as it is heard."""
+        """Set up a replay; `on_difference` is called with each difference at once."""
         self._talk = talk
         self._stage = stage
         self._pace = pace
-        self._told = told
+        self._on_difference = on_difference
         self._bindings = Bindings()
         self._judge = Judge(self._bindings)
         self._lines: dict[str, ReplayLine] = {}
         self._client_ids: dict[str, str | None] = {}
-        self._sent: dict[int, Sent] = {}
-        """By line: what waits for an answer that was recorded."""
-        self._due: list[Sent] = []
-        """What was answered in the recording by now."""
-        self._late: set[str] = set()
-        """On whose connections an answer is late: those behind it can't be there either."""
+        self._sent: dict[int, Sent] = {}  # requests with recorded responses, by line
+        self._due: list[Sent] = []  # requests with responses in the recording by now
+        self._late_speakers: set[str] = set()  # speakers with a late response, which delays those after it
         self._last: Sent | None = None
-        self._where: dict[str, tuple[int, str]] = {}
+        self._coordinators: dict[str, tuple[int, str]] = {}
         self._leaders = ElectedLeaders(self._bindings)
+        # responses of a generation, until the last one has come
         self._joined: dict[JoinPhase, list[tuple[Sent, Joined]]] = {}
-        """Answers of a generation, until the last of those that wait has come."""
         self._now_ms = 0  # time of the recording
         self._joined_at_ms: dict[str, int] = {}  # last JoinGroup request, by group
+        # by line: responses that a concurrent join may explain, until the recording is past them
         self._undecided: dict[int, tuple[Step, str, list[str]]] = {}
-        """By line: answers that a concurrent JoinGroup request may explain, until the recording is past them."""
         self.played = Played(cut_off=talk.cut_off)
 
     async def play(self, needs: Needs) -> Played:
-        """Raises BrokerError, ReplayError where the cluster goes away."""
-        self._where = needs.coordinators
+        """Replay the conversation. Raise BrokerError or ReplayError if the cluster fails."""
+        self._coordinators = needs.coordinators
         for name, topic in needs.topic_ids.items():
             if topic in self._stage.topic_ids:
                 self._bindings.bind(name, self._stage.topic_ids[topic])
         try:
             for steps in in_join_order(self._talk.steps):
                 await self._take(steps)
-            await self._until_heard()
+            await self._until_received()
             for phase in list(self._joined):
                 self._compare_joined(phase)
             for number in list(self._undecided):
@@ -187,7 +172,7 @@ class Player:
         return self.played
 
     async def _take(self, steps: list[Step]) -> None:
-        """Play the steps; several are requests that are sent at once."""
+        """Replay the steps; several are requests that are sent at once."""
         step = steps[-1]
         self._now_ms = step.line.at_ms
         if step.line.kind == ANSWER:
@@ -198,15 +183,15 @@ class Player:
             return
         await self._settled()
         await self._pace.until(step.line.at_ms)
-        await self._until_heard()
+        await self._until_received()
         if step.line.kind == CONNECTS:
             self._client_ids[step.line.speaker] = step.line.client_id
         elif step.line.kind == REQUEST:
             if len(steps) > 1:
-                for each in steps:  # so that nothing has to be awaited between two requests
-                    await self._line(each.line.speaker)
-            for each in steps:
-                await self._ask(each)
+                for joined_step in steps:  # so that nothing has to be awaited between two requests
+                    await self._line(joined_step.line.speaker)
+            for joined_step in steps:
+                await self._ask(joined_step)
         elif (line := self._lines.pop(step.line.speaker, None)) is not None:
             line.close()
 
@@ -215,16 +200,16 @@ class Player:
             self.played.left_out += 1
         elif step.api == "sync_group":
             await self._until_joined(step)
-            for each in self._leaders.exchanged(step):
-                await self._send(each)
+            for exchanged in self._leaders.exchanged(step):
+                await self._send(exchanged)
         else:
             await self._send(step)
 
     async def _send(self, step: Step) -> None:
         if step.api == "join_group":
-            self._joined_at_ms[_whose(step).group] = step.line.at_ms
+            self._joined_at_ms[_owner_of(step).group] = step.line.at_ms
         line = await self._line(step.line.speaker)
-        whose = _whose(step)
+        owner = _owner_of(step)
         request = from_values(message_of(step.api).request, self._bindings.filled(step.values), step.line.api)
         answer = line.ask(step.api, step.line.version, self._client_ids[step.line.speaker], request)
         self.played.asked += 1
@@ -233,12 +218,12 @@ class Player:
             answer.add_done_callback(_ignored)
             return
         took_s = (step.answer.line.at_ms - step.line.at_ms) / 1000
-        sent = Sent(step, answer, asyncio.get_running_loop().time() + took_s + PATIENCE_S, whose)
+        sent = Sent(step, answer, asyncio.get_running_loop().time() + took_s + PATIENCE_S, owner)
         self._sent[step.number] = self._last = sent
-        answer.add_done_callback(partial(self._heard, sent))
+        answer.add_done_callback(partial(self._on_response, sent))
 
     async def _until_joined(self, sync: Step) -> None:
-        """Wait for the other members of the generation: their answers show who leads it."""
+        """Wait for the other members of the generation, whose responses show its leader."""
         phase = JoinPhase("join_group", str(sync.values.get("group_id", "")), sync.values.get("generation_id", 0))
         waiting = [sent.answer for sent in self._sent.values() if join_phase(sent.step) == phase]
         if waiting:
@@ -246,43 +231,43 @@ class Player:
             await asyncio.sleep(0)
 
     async def _settled(self) -> None:
-        """The last request has been handled, in all likelihood, be it that it waits for somebody else."""
+        """Wait until the last request has most likely been handled or is waiting in the coordinator."""
         if self._last is not None and not self._last.answer.done():
             await asyncio.wait([self._last.answer], timeout=SETTLE_S)
 
     async def _line(self, speaker: str) -> ReplayLine:
         line = self._lines.get(speaker)
-        if line is None or line.gone:
+        if line is None or line.is_closed:
             line = self._lines[speaker] = await self._connected(speaker)
         return line
 
     async def _connected(self, speaker: str) -> ReplayLine:
         self.played.connections += 1
-        kind, name = self._where.get(speaker, (GROUP, ""))
+        kind, name = self._coordinators.get(speaker, (GROUP, ""))
         if not name:
             return await self._stage.cluster.open_any()
         return await self._stage.cluster.open(await self._stage.coordinator(kind, name))
 
-    # What is heard
+    # Responses
 
-    async def _until_heard(self) -> None:
-        """What had been answered by now in the recording is answered here, or is too late."""
+    async def _until_received(self) -> None:
+        """Wait until all responses in the recording by now have come or are late."""
         due, self._due = self._due, []
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         for sent in due:
             if not sent.answer.done():
-                patience_s = 0 if sent.step.line.speaker in self._late else sent.until_s - loop.time()
+                patience_s = 0 if sent.step.line.speaker in self._late_speakers else sent.until_s - loop.time()
                 await asyncio.wait([sent.answer], timeout=max(patience_s, SETTLE_S))
             if not sent.answer.done():
-                self._late.add(sent.step.line.speaker)
+                self._late_speakers.add(sent.step.line.speaker)
                 self._differs(sent.step, f"nothing within {PATIENCE_S:g} s more than recorded", [])
                 self._forget(sent)
         self._pace.behind(int((loop.time() - began_s) * 1000))
-        await asyncio.sleep(0)  # what has come is compared before anything is asked that follows from it
+        await asyncio.sleep(0)  # compare received responses before the requests that depend on them
 
-    def _heard(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
-        self._late.discard(sent.step.line.speaker)
+    def _on_response(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
+        self._late_speakers.discard(sent.step.line.speaker)
         if sent.step.number not in self._sent or answer.cancelled():
             self._forget(sent)
             return
@@ -294,31 +279,31 @@ class Player:
     def _forget(self, sent: Sent) -> None:
         self._sent.pop(sent.step.number, None)
         phase = join_phase(sent.step)
-        if phase in self._joined and all(join_phase(each.step) != phase for each in self._sent.values()):
+        if phase in self._joined and all(join_phase(other.step) != phase for other in self._sent.values()):
             self._compare_joined(phase)
 
     def _receive(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
-        problem = answer.exception()
-        if problem is not None:
-            self._differs(sent.step, str(problem), [])
+        error = answer.exception()
+        if error is not None:
+            self._differs(sent.step, str(error), [])
             return
         try:
             response = message_of(sent.step.api).read_answer(sent.step.line.version, answer.result())[1]
         except DecodeError as unreadable:
-            self._differs(sent.step, f"what can't be read: {unreadable}", [])
+            self._differs(sent.step, f"unreadable: {unreadable}", [])
             return
         shape, reduced = recorded_answer(sent.step.api)
         self._compare(sent, to_values(shape, reduced(response)))
 
-    def _compare(self, sent: Sent, heard: Value) -> None:
+    def _compare(self, sent: Sent, received: Value) -> None:
         assert sent.step.answer is not None, "it was recorded"
-        expected, heard = self._judge.comparable(sent.step, heard)
+        expected, received = self._judge.comparable(sent.step, received)
         phase = join_phase(sent.step)
-        if phase is None or phase.api != "join_group" or "member_id" not in heard:
-            self._compare_values(sent, expected, heard)
+        if phase is None or phase.api != "join_group" or "member_id" not in received:
+            self._compare_values(sent, expected, received)
             return
-        self._bindings.is_same_id(expected.get("member_id"), heard["member_id"])
-        self._joined.setdefault(phase, []).append((sent, Joined(expected, heard, sent.step.line.at_ms)))
+        self._bindings.is_same_id(expected.get("member_id"), received["member_id"])
+        self._joined.setdefault(phase, []).append((sent, Joined(expected, received, sent.step.line.at_ms)))
 
     def _compare_joined(self, phase: JoinPhase) -> None:
         answers = self._joined.pop(phase)
@@ -329,11 +314,11 @@ class Player:
             self._compare_values(sent, joined.expected, joined.received)
 
     def _compare_values(self, sent: Sent, expected: Value, received: Value) -> None:
-        lines = differences(expected, received, self._bindings, sent.whose)
+        lines = differences(expected, received, self._bindings, sent.owner)
         if not lines:
             self.played.as_recorded += 1
             return
-        learn(expected, received, self._bindings, sent.whose)
+        learn(expected, received, self._bindings, sent.owner)
         text = shown_answer(shortened(self._bindings.named(received)))
         if {values.get("error_code", "NONE") for values in (expected, received)} != _EITHER_SIDE_OF_A_JOIN:
             self._differs(sent.step, text, lines)
@@ -348,7 +333,7 @@ class Player:
         if number not in self._undecided:
             return
         step, received, lines = self._undecided.pop(number)
-        group = _whose(step).group
+        group = _owner_of(step).group
         if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.line.at_ms - CONCURRENT_MS:
             self._differs(step, received, lines)
             return
@@ -359,38 +344,44 @@ class Player:
         if len(self.played.ambiguous) < KEPT_DIFFERENCES:
             self.played.ambiguous.append(f"{self._talk.name}:{number}: the recording is ambiguous: {sentence}")
 
-    def _differs(self, step: Step, heard: str, lines: list[str]) -> None:
+    def _differs(self, step: Step, text: str, lines: list[str]) -> None:
         assert step.answer is not None, "it was recorded"
         self.played.different += 1
-        where, asked = f"{self._talk.name}:{step.number}", f"{step.line.speaker} {step.line.said}"
-        difference = Difference(where, asked, shown_answer(step.answer.line.values), heard, lines)
+        position, request = f"{self._talk.name}:{step.number}", f"{step.line.speaker} {step.line.content}"
+        difference = Difference(position, request, shown_answer(step.answer.line.values), text, lines)
         if len(self.played.differences) < KEPT_DIFFERENCES:
             self.played.differences.append(difference)
-        if self._told is not None:
-            self._told(difference)
+        if self._on_difference is not None:
+            self._on_difference(difference)
 
 
 def _ignored(answer: asyncio.Future[bytes]) -> None:
-    """Nobody heard it in the recording."""
+    """Ignore the response, which has no counterpart in the recording."""
     if not answer.cancelled():
         answer.exception()
 
 
-def _whose(step: Step) -> Whose:
-    return Whose(first(step.values, "group_id"), first(step.values, "producer_id"))
+def _owner_of(step: Step) -> Owner:
+    return Owner(first(step.values, "group_id"), first(step.values, "producer_id"))
 
 
 async def play(
-    talk: Talk, stage: ReplayStage, pace: Pace, told: Callable[[Difference], None] | None = None, rename: str = ""
+    talk: Talk,
+    stage: ReplayStage,
+    pace: Pace,
+    on_difference: Callable[[Difference], None] | None = None,
+    rename: str = "",
 ) -> Played:
-    """Plays a conversation. Raises BrokerError, ReplayError.
+    """Replay a conversation. Raise BrokerError or ReplayError on failure.
 
-    `told` gets what differs as soon as it is heard. `rename`: a suffix for groups and transactions.
+    Args:
+        on_difference: Called with each difference at once.
+        rename: Suffix for groups and transactional ids.
     """
     talk.rename = rename
     needs = needs_of(talk)
     try:
         await stage.set_up(talk, needs)
-        return await Player(talk, stage, pace, told).play(needs)
+        return await Player(talk, stage, pace, on_difference).play(needs)
     finally:
         stage.close()

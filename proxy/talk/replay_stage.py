@@ -1,4 +1,4 @@
-"""The cluster on which a conversation is played: whether it can be, and what is made there before."""
+"""Cluster for a replay: check of the prerequisites, and creation of what is missing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from kohort.proxy.talk.replay_line import ReplayedCluster, ReplayLine
 from kohort.proxy.talk.replay_needs import GROUP, TRANSACTION, Needs
 from kohort.proxy.talk.talk_file import Step, Talk
 
-READY_S: Final = 30.0
-"""How long coordinators and new topics may take to be there."""
+READY_S: Final = 30.0  # timeout for coordinators and new topics
 ASK_AGAIN_S: Final = 0.1
 
 NEWEST: Final = {
@@ -32,8 +31,7 @@ NEWEST: Final = {
     "create_topics": 7,
     "list_groups": 5,
     "offset_commit": 8,
-}
-"""The newest version of each API that the stage itself speaks."""
+}  # newest version of each API that the stage itself uses
 
 _COMING: Final = frozenset(
     {
@@ -47,23 +45,27 @@ _COMING: Final = frozenset(
 
 
 class ReplayError(Exception):
-    """A conversation that can't be played there; the text is a sentence."""
+    """Conversation that can't be replayed on the cluster; the text is a sentence."""
 
 
 class ReplayStage:
-    """A cluster that is asked where everything is, on a connection of its own."""
+    """Cluster with a connection for the player's own requests."""
 
     def __init__(self, cluster: ReplayedCluster) -> None:
         self.cluster = cluster
-        self.topic_ids: dict[str, str] = {}
-        """By name of a topic."""
+        self.topic_ids: dict[str, str] = {}  # by topic name
         self._lines: dict[tuple[str, int], ReplayLine] = {}
         self._bootstrap: ReplayLine | None = None
         self._versions: dict[int, tuple[int, int]] = {}
         self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
 
     async def set_up(self, talk: Talk, needs: Needs) -> None:
-        """Raises BrokerError, and ReplayError where the cluster is not one for this conversation."""
+        """Check and create the prerequisites.
+
+        Raises:
+            BrokerError: A request failed.
+            ReplayError: The cluster is unsuitable for this conversation.
+        """
         self._bootstrap = await self.cluster.open_any()
         self._versions = await self._bootstrap.versions()
         for step in needs.first_uses.values():
@@ -76,68 +78,72 @@ class ReplayStage:
         await self._commit(needs)
 
     def close(self) -> None:
-        """Hangs up."""
         for line in (*self._lines.values(), *([self._bootstrap] if self._bootstrap is not None else ())):
             line.close()
 
     async def coordinator(self, kind: int, name: str) -> tuple[str, int]:
-        """The address of a group's coordinator, or of a transaction's. Raises BrokerError, ReplayError."""
-        found = self._coordinators.get((kind, name))
-        if found is None:
-            found = self._coordinators[kind, name] = await self._found(kind, name)
-        return found
+        """Return the address of the coordinator of a group or transaction.
 
-    async def _found(self, kind: int, name: str) -> tuple[str, int]:
+        Raise BrokerError or ReplayError on failure.
+        """
+        address = self._coordinators.get((kind, name))
+        if address is None:
+            address = self._coordinators[kind, name] = await self._find_coordinator(kind, name)
+        return address
+
+    async def _find_coordinator(self, kind: int, name: str) -> tuple[str, int]:
         async def ask() -> Any:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(name,))
             return (await self._ask("find_coordinator", request)).coordinators[0]
 
-        what = f"the coordinator of {'group' if kind == GROUP else 'transactional id'} {name}"
-        found = await self._until_there(ask, lambda each: each.error_code, what)
-        return found.host, found.port
+        description = f"the coordinator of {'group' if kind == GROUP else 'transactional id'} {name}"
+        coordinator = await self._until_there(ask, lambda response: response.error_code, description)
+        return coordinator.host, coordinator.port
 
-    # What is checked
+    # Checks
 
     def _check_version(self, talk: Talk, step: Step) -> None:
         least, most = self._versions.get(API_BY_NAME[step.api].key, (0, -1))
         if not least <= step.line.version <= most:
             offers = f"versions {least} to {most}" if most >= 0 else "no such request"
-            what = f"{step.line.api} v{step.line.version}"
-            raise ReplayError(f"{talk.name}:{step.number}: this cluster takes no {what}; it takes {offers}")
-
-    async def _check_groups(self, needs: Needs) -> None:
-        """A group that is there already would answer otherwise, and lose what it has committed."""
-        there: set[str] = set()
-        for address in {await self.coordinator(GROUP, name) for name in needs.groups}:
-            answer = await self._ask("list_groups", ListGroupsRequest(), await self._line(address))
-            there |= needs.groups & {each.group_id for each in answer.groups}
-        if there:
+            request = f"{step.line.api} v{step.line.version}"
             raise ReplayError(
-                f"group {sorted(there)[0]} is in this cluster already, and a replay would change it; "
-                "--rename SUFFIX plays with groups of other names"
+                f"{talk.name}:{step.number}: this cluster does not support {request}; it supports {offers}"
             )
 
-    # What is made
+    async def _check_groups(self, needs: Needs) -> None:
+        """Reject existing groups, which would respond differently and lose their offsets."""
+        existing: set[str] = set()
+        for address in {await self.coordinator(GROUP, name) for name in needs.groups}:
+            answer = await self._ask("list_groups", ListGroupsRequest(), await self._line(address))
+            existing |= needs.groups & {group.group_id for group in answer.groups}
+        if existing:
+            raise ReplayError(
+                f"group {sorted(existing)[0]} exists in this cluster, and a replay would change it; "
+                "rename the groups with --rename SUFFIX"
+            )
+
+    # Creation
 
     async def _make_topics(self, needs: Needs) -> None:
-        there = {topic.name: topic for topic in await self._topics(needs) if not topic.error_code}
-        missing = sorted(needs.topics.keys() - there.keys())
+        existing = {topic.name: topic for topic in await self._topics(needs) if not topic.error_code}
+        missing = sorted(needs.topics.keys() - existing.keys())
         if missing:
             await self._create({name: needs.topics[name] for name in missing})
-            there = {topic.name: topic for topic in await self._topics_there(needs)}
+            existing = {topic.name: topic for topic in await self._topics_there(needs)}
         for name, partitions in needs.topics.items():
-            if len(there[name].partitions) != partitions:
+            if len(existing[name].partitions) != partitions:
                 raise ReplayError(
-                    f"topic {name} has {len(there[name].partitions)} partitions in this cluster, and {partitions} in "
-                    "the recording"
+                    f"topic {name} has {len(existing[name].partitions)} partitions in this cluster, and "
+                    f"{partitions} in the recording"
                 )
-        self.topic_ids = {name: str(there[name].topic_id) for name in needs.topics if there[name].topic_id}
+        self.topic_ids = {name: str(existing[name].topic_id) for name in needs.topics if existing[name].topic_id}
 
     async def _topics(self, needs: Needs) -> list[MetadataResponseTopic]:
         if not needs.topics:
             return []
-        asked = tuple(MetadataRequestTopic(name=name) for name in needs.topics)
-        answer = await self._ask("metadata", MetadataRequest(topics=asked, allow_auto_topic_creation=False))
+        topics = tuple(MetadataRequestTopic(name=name) for name in needs.topics)
+        answer = await self._ask("metadata", MetadataRequest(topics=topics, allow_auto_topic_creation=False))
         return list(answer.topics)
 
     async def _topics_there(self, needs: Needs) -> list[MetadataResponseTopic]:
@@ -146,15 +152,17 @@ class ReplayStage:
             codes += [partition.error_code for topic in topics for partition in topic.partitions]
             return next((code for code in codes if code), ErrorCode.none)
 
-        there: list[MetadataResponseTopic] = await self._until_there(lambda: self._topics(needs), worst, "a new topic")
-        return there
+        existing: list[MetadataResponseTopic] = await self._until_there(
+            lambda: self._topics(needs), worst, "a new topic"
+        )
+        return existing
 
     async def _create(self, topics: dict[str, int]) -> None:
-        wanted = tuple(
+        new_topics = tuple(
             CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1, assignments=(), configs=())
             for name, partitions in topics.items()
         )
-        answer = await self._ask("create_topics", CreateTopicsRequest(topics=wanted, timeout_ms=10_000))
+        answer = await self._ask("create_topics", CreateTopicsRequest(topics=new_topics, timeout_ms=10_000))
         for topic in answer.topics:
             if topic.error_code not in (ErrorCode.none, ErrorCode.topic_already_exists):
                 raise ReplayError(
@@ -163,7 +171,7 @@ class ReplayStage:
                 )
 
     async def _commit(self, needs: Needs) -> None:
-        """Commits what was committed before the recording began."""
+        """Commit the offsets from before the recording."""
         by_group: dict[str, dict[str, dict[int, int]]] = {}
         for (group, topic, partition), offset in needs.offsets.items():
             by_group.setdefault(group, {}).setdefault(topic, {})[partition] = offset
@@ -174,19 +182,19 @@ class ReplayStage:
                 for partition in topic.partitions:
                     if partition.error_code:
                         raise ReplayError(
-                            f"group {group} can't be given the offset that it had in {topic.name} "
+                            f"group {group} cannot commit the recorded offset of {topic.name} "
                             f"({partition.error_code.name.upper()})"
                         )
 
-    # How it is asked
+    # Requests
 
     async def _ask(self, api: str, request: Any, line: ReplayLine | None = None) -> Any:
-        asked = line if line is not None else self._bootstrap
-        assert asked is not None, "it is connected first"
+        version = line if line is not None else self._bootstrap
+        assert version is not None, "it is connected first"
         least, most = self._versions.get(API_BY_NAME[api].key, (0, -1))
         if not max(least, API_BY_NAME[api].min_version) <= min(most, NEWEST[api]):
-            raise ReplayError(f"this cluster takes no {kafka_name(api)} that a replay could ask")
-        return await asked.answer_to(api, min(most, NEWEST[api]), request)
+            raise ReplayError(f"this cluster does not support {kafka_name(api)} in a version that a replay can use")
+        return await version.answer_to(api, min(most, NEWEST[api]), request)
 
     async def _line(self, address: tuple[str, int]) -> ReplayLine:
         if address not in self._lines:
@@ -194,16 +202,16 @@ class ReplayStage:
         return self._lines[address]
 
     async def _until_there(
-        self, ask: Callable[[], Awaitable[Any]], error: Callable[[Any], ErrorCode], what: str
+        self, ask: Callable[[], Awaitable[Any]], error: Callable[[Any], ErrorCode], description: str
     ) -> Any:
-        """What is asked for, as soon as it is there. Raises ReplayError."""
+        """Repeat a request until it succeeds. Raise ReplayError after READY_S."""
         loop = asyncio.get_running_loop()
         until = loop.time() + READY_S
-        while error(found := await ask()) in _COMING and loop.time() < until:
+        while error(response := await ask()) in _COMING and loop.time() < until:
             await asyncio.sleep(ASK_AGAIN_S)
-        if error(found):
-            raise ReplayError(f"{what} is not to be had: {error(found).name.upper()}")
-        return found
+        if error(response):
+            raise ReplayError(f"cannot get {description}: {error(response).name.upper()}")
+        return response
 
 
 def _committing(group: str, topics: dict[str, dict[int, int]]) -> OffsetCommitRequest:

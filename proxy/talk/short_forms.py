@@ -21,42 +21,43 @@ SHORT: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "warmup_tasks": (("subtopology_id",), ("partitions",)),
     "client_tags": (("key",), ("value",)),
     "topic_configs": (("key",), ("value",)),
-}
-"""Fields whose elements have a key and one value more: what those may be called."""
+}  # fields whose elements have a key and one other value: possible names of these
 
 
 def shortened(values: Value, field: str = "") -> Value:
-    """The values with mappings where a list has nothing but keys, each once, and values."""
+    """Return the values with mappings in place of lists whose elements only have distinct keys and values."""
     if isinstance(values, dict):
         return {name: shortened(value, name) for name, value in values.items()}
     if not isinstance(values, list):
         return values
-    inner = [shortened(each) for each in values]
+    inner = [shortened(item) for item in values]
     names = _names(field, inner)
     if names is None:
         return inner
-    found = {each[names[0]]: each[names[1]] for each in inner}
-    return found if len(found) == len(inner) else inner
+    pair = {item[names[0]]: item[names[1]] for item in inner}
+    return pair if len(pair) == len(inner) else inner
 
 
 def _names(field: str, elements: list[Value]) -> tuple[str, str] | None:
-    """What key and value are called in all of them."""
+    """Return the common names of key and value of all elements, or None."""
     if field not in SHORT or not elements or not isinstance(elements[0], dict):
         return None
     keys, values = SHORT[field]
-    found = set(elements[0])
-    key, value = next(iter(found & set(keys)), ""), next(iter(found & set(values)), "")
-    if found != {key, value} or not all(set(each) == found and isinstance(each[key], int | str) for each in elements):
+    names_ = set(elements[0])
+    key, value = next(iter(names_ & set(keys)), ""), next(iter(names_ & set(values)), "")
+    if names_ != {key, value} or not all(
+        set(element) == names_ and isinstance(element[key], int | str) for element in elements
+    ):
         return None
     return key, value
 
 
 def lengthened(shape: type, values: Value) -> Value:
-    """The values with lists again. What is no value of this shape stays as it is."""
+    """Return the values with lists again. Values of other shapes stay."""
     if not isinstance(values, dict):
         return values
-    known = {field.name: field for field in fields_of(shape)}
-    return {name: _long(known[name], value) if name in known else value for name, value in values.items()}
+    fields = {field.name: field for field in fields_of(shape)}
+    return {name: _long(fields[name], value) if name in fields else value for name, value in values.items()}
 
 
 def _long(field: Field, value: Value) -> Value:
@@ -67,18 +68,18 @@ def _long(field: Field, value: Value) -> Value:
         return lengthened(shape, value)
     if isinstance(value, dict):
         value = _elements(field.name, shape, value)
-    return [lengthened(shape, each) for each in value] if isinstance(value, list) else value
+    return [lengthened(shape, item) for item in value] if isinstance(value, list) else value
 
 
 def _elements(name: str, shape: type, mapping: dict[Value, Value]) -> Value:
-    """The list that a mapping stands for; the mapping itself where it stands for none."""
-    known = {field.name for field in fields_of(shape)}
-    keys, values = ([each for each in names if each in known] for names in SHORT.get(name, ((), ())))
+    """Return the list for a mapping, or the mapping itself if no list has this short form."""
+    fields = {field.name for field in fields_of(shape)}
+    keys, values = ([member for member in names if member in fields] for names in SHORT.get(name, ((), ())))
     if not keys or not values:
         return mapping
     return [{_key(keys, key): key, values[0]: content} for key, content in mapping.items()]
 
 
 def _key(keys: list[str], key: Value) -> str:
-    """An id begins with `$`, which no topic's name does."""
+    """Return the field of a key: an id begins with `$`, a topic's name does not."""
     return keys[0] if str(key).startswith("$") else keys[-1]

@@ -1,6 +1,6 @@
-"""Requests and answers as fields with values, and back.
+"""Conversion of requests and responses to fields with values, and back.
 
-Fields with their default values are left out, as is what `recorded_apis.py` lists. Error codes are kept.
+Fields with default values are left out, as are those listed in `recorded_apis.py`. Error codes are kept.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from kohort.proxy.talk.recorded_apis import KEPT, LEFT_OUT, PAYLOADS
 from kohort.proxy.talk.talk_values import Value
 
 _EMPTY: Final[dict[type, Any]] = {int: 0, str: "", bytes: b"", bool: False, ErrorCode: ErrorCode.none}
-_EMPTY_TEXTS: Final = frozenset({"committed_metadata", "metadata"})
-"""Texts that are seldom null, and mostly empty."""
+_EMPTY_TEXTS: Final = frozenset({"committed_metadata", "metadata"})  # texts that are rarely null and often empty
 
 
 class Field(NamedTuple):
-    """A field of a shape."""
+    """Field of a shape."""
 
     name: str
-    kind: Any
-    """Its type, without None; of a tuple that of its elements."""
+    kind: Any  # its type without None; the type of the elements for a tuple
     several: bool
     optional: bool
     default: Any
@@ -34,14 +32,14 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(shape: type) -> tuple[Field, ...]:
-    """The fields of a shape that a conversation may hold."""
-    return tuple(each for each in _all_fields(shape) if each.name not in LEFT_OUT)
+    """Return the fields of a shape that a conversation may contain."""
+    return tuple(field for field in _all_fields(shape) if field.name not in LEFT_OUT)
 
 
 @cache
 def _all_fields(shape: type) -> tuple[Field, ...]:
     types = get_type_hints(shape)
-    return tuple(_field(each, types[each.name]) for each in fields(shape) if each.init)
+    return tuple(_field(field, types[field.name]) for field in fields(shape) if field.init)
 
 
 def _field(field: Any, hint: Any) -> Field:
@@ -50,7 +48,7 @@ def _field(field: Any, hint: Any) -> Field:
     if field.name in _EMPTY_TEXTS and kind is str:
         default: Any = ""
     elif field.name in ("producer_id", "producer_epoch"):
-        default = -1  # 0 is somebody's
+        default = -1  # 0 is a valid id
     elif field.default is not MISSING:
         default = field.default
     elif optional:
@@ -62,7 +60,7 @@ def _field(field: Any, hint: Any) -> Field:
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if get_origin(hint) in (Union, UnionType):
-        return next(each for each in get_args(hint) if each is not NoneType), True
+        return next(member for member in get_args(hint) if member is not NoneType), True
     return hint, False
 
 
@@ -70,37 +68,37 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def to_values(shape: type, value: Any) -> dict[str, Value]:
-    """The fields of a request or an answer."""
-    return _told(shape, value, tells_error=True)
+    """Return the fields of a request or response."""
+    return _values_of(shape, value, tells_error=True)
 
 
-def _told(shape: type, value: Any, *, tells_error: bool) -> dict[str, Value]:
-    """`tells_error`: also when there is none."""
-    found = {}
+def _values_of(shape: type, value: Any, *, tells_error: bool) -> dict[str, Value]:
+    """Return the fields; `tells_error` keeps an error code of 0."""
+    values = {}
     for field in fields_of(shape):
-        said = getattr(value, field.name)
-        kept = tells_error if field.kind is ErrorCode else field.name in KEPT and said is not None
-        if kept or said != field.default:
-            found[field.name] = _plain(field, said)
-    return found
+        item = getattr(value, field.name)
+        kept = tells_error if field.kind is ErrorCode else field.name in KEPT and item is not None
+        if kept or item != field.default:
+            values[field.name] = _plain(field, item)
+    return values
 
 
 @cache
 def _is_an_outcome(shape: type) -> bool:
-    """Whether it says of something how it went, and little else: then it says so also where it went well."""
+    """Return whether a shape mostly consists of an error code, which is then kept even if it is 0."""
     return not any(field.several or field.name == "committed_offset" for field in fields_of(shape))
 
 
 def _plain(field: Field, value: Any) -> Value:
     if value is None:
         return None
-    return [_element(field, each) for each in value] if field.several else _element(field, value)
+    return [_element(field, item) for item in value] if field.several else _element(field, value)
 
 
 def _element(field: Field, value: Any) -> Value:
     if is_dataclass(field.kind):
         shape: Any = field.kind
-        return _told(shape, value, tells_error=_is_an_outcome(shape))
+        return _values_of(shape, value, tells_error=_is_an_outcome(shape))
     if isinstance(value, ErrorCode):
         return value.name.upper()
     if isinstance(value, UUID):
@@ -116,16 +114,16 @@ def _element(field: Field, value: Any) -> Value:
 
 
 def from_values(shape: type, values: Value, path: str) -> Any:
-    """A request or an answer with these fields. Raises ValueError, which begins with `path`."""
-    known = {field.name: field for field in fields_of(shape)}
+    """Return a request or response with these fields. Raise ValueError with `path` in front if they don't fit."""
+    names = {field.name: field for field in fields_of(shape)}
     for name in _mapping(values, path):
-        if name not in known:
-            raise ValueError(f"{path} has no field {name}; it has {', '.join(known)}")
-    given = {name: _value(known[name], value, f"{path}.{name}") for name, value in values.items()}
-    for each in _all_fields(shape):
-        if each.name not in given:
-            given[each.name] = None if each.default is MISSING else each.default
-    return shape(**given)
+        if name not in names:
+            raise ValueError(f"{path} has no field {name}; it has {', '.join(names)}")
+    arguments = {name: _value(names[name], value, f"{path}.{name}") for name, value in values.items()}
+    for member in _all_fields(shape):
+        if member.name not in arguments:
+            arguments[member.name] = None if member.default is MISSING else member.default
+    return shape(**arguments)
 
 
 def _mapping(values: Value, path: str) -> dict[str, Value]:
@@ -141,7 +139,7 @@ def _value(field: Field, value: Value, path: str) -> Any:
         return _single(field, value, path)
     if not isinstance(value, list):
         raise ValueError(f"{path}: expected a list, not {value!r}")
-    return tuple(_single(field, each, f"{path}[{index}]") for index, each in enumerate(value))
+    return tuple(_single(field, item, f"{path}[{index}]") for index, item in enumerate(value))
 
 
 def _single(field: Field, value: Value, path: str) -> Any:
@@ -167,4 +165,4 @@ def _error(name: str, path: str) -> ErrorCode:
     try:
         return ErrorCode[name.lower()]
     except KeyError:
-        raise ValueError(f"{path}: there is no error {name}") from None
+        raise ValueError(f"{path}: unknown error {name}") from None

@@ -1,4 +1,4 @@
-"""A recorded conversation: validated as a whole before it is played, then streamed from its file."""
+"""Recorded conversation: validated as a whole before the replay, then streamed from its file."""
 
 from __future__ import annotations
 
@@ -29,52 +29,47 @@ MAX_LINE_BYTES: Final = 64 << 20
 
 
 class TalkError(ValueError):
-    """A file that can't be played; the text is a sentence that names it, and the line."""
+    """File that can't be replayed; the text is a sentence with its name and the line."""
 
 
 @dataclass(eq=False)
 class Step:
-    """A line, and what belongs to it."""
+    """Line of a conversation with its context."""
 
     line: TalkLine
-    values: Value = field(default_factory=dict)
-    """The fields of a request or an answer, with lists where the line has short forms."""
-    answer: Step | None = None
-    """What the request was answered; None: nothing."""
-    request: Step | None = None
-    """What an answer belongs to."""
+    values: Value = field(default_factory=dict)  # fields of a request or response, with lists in place of short forms
+    answer: Step | None = None  # response to the request, if any
+    request: Step | None = None  # request of a response
 
     @property
     def api(self) -> str:
-        """The name of a request's API in `api_keys.py`; empty: none that a conversation holds."""
+        """Name of a request's API in `api_keys.py`; empty for APIs outside of conversations."""
         return NAME_BY_KAFKAS.get(self.line.api, "")
 
     @property
     def number(self) -> int:
-        """The line's number."""
+        """Number of the line."""
         return self.line.number
 
 
 @dataclass
 class Talk:
-    """A recording that was validated as a whole and is read from its file again whenever it is iterated."""
+    """Recording that was validated as a whole and is read from its file again whenever it is iterated."""
 
     path: Path
-    cut_off: str = ""
-    """Why it ends where it does, if it was cut off."""
+    cut_off: str = ""  # why it is incomplete, if it is
     answer_offsets: array[int] = field(default_factory=lambda: array("q"))
-    """Offset in the file of each request's answer, -1 for a request without one. All that is kept in memory."""
-    rename: str = ""
-    """A suffix for groups and transactional ids."""
+    """Position in the file of each request's response, -1 without one. Nothing else is kept in memory."""
+    rename: str = ""  # suffix for groups and transactional ids
 
     @property
     def name(self) -> str:
-        """The file's name, for messages."""
+        """Name of the file for messages."""
         return self.path.name
 
     @property
     def steps(self) -> Iterator[Step]:
-        """All steps in order. A request has its answer, which comes later in the file."""
+        """All steps in order. A request has its response, which comes later in the file."""
         return _Reading(self, validates=False).read()
 
     @property
@@ -84,7 +79,7 @@ class Talk:
 
 
 def read_talk(path: Path) -> Talk:
-    """Validate a recording. Raises TalkError. An incomplete last line is left out."""
+    """Validate a recording. Raise TalkError if it is invalid. An incomplete last line is left out."""
     talk = Talk(path)
     for _ in _Reading(talk, validates=True).read():
         pass
@@ -95,7 +90,7 @@ def _check_first_line(name: str, line: bytes) -> None:
     first = line.rstrip(b"\n")[:200].decode("utf-8", "replace")
     version = _FIRST.fullmatch(first)
     if version is None:
-        raise TalkError(f"{name} is no recorded conversation: its first line is not `{FIRST_LINE}`")
+        raise TalkError(f"{name} is not a recorded conversation: its first line must be `{FIRST_LINE}`")
     if int(version[1]) != VERSION:
         raise TalkError(f"{name} is a talk of version {version[1]}; this kohort plays version {VERSION}")
 
@@ -104,13 +99,13 @@ def _decoded(name: str, number: int, line: bytes) -> str:
     try:
         return line.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise TalkError(f"{name}:{number}: it isn't text in UTF-8") from None
+        raise TalkError(f"{name}:{number}: not valid UTF-8") from None
 
 
 class _Reading:
-    """One pass through a file, which matches answers with requests.
+    """One pass through a file, which matches responses with requests.
 
-    The first pass validates each line and notes the offsets of answers; later ones rely on both.
+    The first pass validates each line and notes the positions of responses; later ones rely on both.
     """
 
     def __init__(self, talk: Talk, *, validates: bool) -> None:
@@ -118,10 +113,9 @@ class _Reading:
         self._validates = validates
         self._requests = 0  # read so far
         self._waiting: dict[str, deque[tuple[int, Step]]] = {}
-        """Requests without an answer and their ordinals, by speaker, for all connected speakers."""
+        """Requests without a response and their ordinals, by speaker, for all connected speakers."""
 
     def read(self) -> Iterator[Step]:
-        """Raises TalkError."""
         talk = self._talk
         try:
             with talk.path.open("rb") as file, talk.path.open("rb") as answers:
@@ -178,7 +172,7 @@ class _Reading:
 
     def _ask(self, step: Step, answers: BinaryIO) -> None:
         if not step.api:
-            raise ValueError(f"no conversation holds {step.line.api}")
+            raise ValueError(f"{step.line.api} is not part of conversations")
         step.values = lengthened(message_of(step.api).request, step.line.values)
         if self._validates:
             _validate_request(step)
@@ -200,7 +194,7 @@ class _Reading:
     def _answer(self, step: Step, offset: int) -> None:
         waiting = self._waiting[step.line.speaker]
         if not waiting:
-            raise ValueError("an answer that nobody has asked for")
+            raise ValueError("a response without a request")
         ordinal, step.request = waiting.popleft()
         shape, _ = recorded_answer(step.request.api)
         step.values = lengthened(shape, step.line.values)
@@ -213,15 +207,15 @@ class _Reading:
 def _validate_request(step: Step) -> None:
     api, version = API_BY_NAME[step.api], step.line.version
     if not max(api.min_version, api.readable_from) <= version <= api.max_version:
-        raise ValueError(f"this kohort can't ask {step.line.api} v{version}")
+        raise ValueError(f"this kohort does not support {step.line.api} v{version}")
     message = message_of(step.api)
     request = from_values(message.request, _with_any_ids(step.values), step.line.api)
     try:
         message.write_request(version, 0, None, request)
     except Exception as problem:  # kio raises many kinds for numbers that are too large and texts too long
-        raise ValueError(f"it makes no {step.line.api} v{version}: {problem!r}") from None
+        raise ValueError(f"invalid {step.line.api} v{version}: {problem!r}") from None
 
 
 def _with_any_ids(values: Value) -> Value:
-    """The values as a request might have them, for a look at whether they make one."""
+    """Return the values as in a possible request, to validate them."""
     return replaced(values, lambda kind, value: made_up(kind) if str(value).startswith("$") else value)

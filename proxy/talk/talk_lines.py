@@ -1,7 +1,7 @@
-"""The lines of a recorded conversation: when, who, and what. `1234 ms  ada Heartbeat v4 {group_id: billing, …}`.
+"""Lines of a recorded conversation: time, speaker and content. `1234 ms  ada Heartbeat v4 {group_id: billing, …}`.
 
-A client is one who speaks; `ada/2` is its second connection. An answer (`ada <- NONE {…}`) belongs to the oldest
-request of that connection that has none yet. The form is close to that of the conversations in `tests/talk`.
+A speaker is a connection; `ada/2` is the second one of a client. A response (`ada <- NONE {…}`) belongs to the oldest
+request of that connection without a response. The form is close to that of the conversations in `tests/talk`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ FIRST_LINE: Final = f"# kohort talk {VERSION}"
 
 CONNECTS, DISCONNECTS, REQUEST, ANSWER = "connects", "disconnects", "request", "answer"
 
-NOBODY: Final = "nobody"
-"""What a null client id looks like."""
+NULL_CLIENT: Final = "nobody"  # text of a null client id
 
 _TIMED: Final = re.compile(r" *([0-9]{1,12}) ms +([a-z][a-z0-9]*(?:/[0-9]+)?) +(.*)")
 _FORMS: Final = {
@@ -31,76 +30,71 @@ _FORMS: Final = {
 
 @dataclass
 class TalkLine:
-    """One line."""
+    """Line of a conversation."""
 
-    at_ms: int
-    """Since the start of the recording."""
+    at_ms: int  # since the start of the recording
     speaker: str
     kind: str
-    api: str = ""
-    """Kafka's name of a request."""
+    api: str = ""  # Kafka's name of a request
     version: int = -1
-    values: dict[str, Value] = field(default_factory=dict)
-    """The fields of a request or an answer, in the form that is written."""
-    client_id: str | None = None
-    """What a client that connects calls itself."""
-    number: int = 0
-    """In the file, from 1 on."""
+    values: dict[str, Value] = field(default_factory=dict)  # fields of a request or response, in the written form
+    client_id: str | None = None  # of a client that connects
+    number: int = 0  # in the file, from 1
 
     def __str__(self) -> str:
-        return f"{self.at_ms:>7} ms  {self.speaker} {self.said}"
+        return f"{self.at_ms:>7} ms  {self.speaker} {self.content}"
 
     @property
-    def said(self) -> str:
-        """What is said, without the time and the speaker."""
+    def content(self) -> str:
+        """The content without time and speaker."""
         if self.kind == DISCONNECTS:
             return "disconnects"
         if self.kind == CONNECTS:
             return f"connects as {shown_client(self.client_id)}"
         if self.kind == ANSWER:
             return f"<- {shown_answer(self.values)}".rstrip()
-        return f"{self.api} v{self.version}{_shown(self.values)}"
+        return f"{self.api} v{self.version}{_with_values(self.values)}"
 
 
 def shown_client(client_id: str | None) -> str:
-    """A client id as a line has it."""
+    """Return a client id as in a line."""
     if client_id is None:
-        return NOBODY
-    return f'"{NOBODY}"' if client_id == NOBODY else show(client_id)
+        return NULL_CLIENT
+    return f'"{NULL_CLIENT}"' if client_id == NULL_CLIENT else show(client_id)
 
 
 def shown_answer(values: dict[str, Value]) -> str:
-    """An answer as a line has it: its error first."""
+    """Return a response as in a line, beginning with its error."""
     rest = {name: value for name, value in values.items() if name != "error_code"}
-    return f"{values.get('error_code', '')}{_shown(rest)}".strip()
+    return f"{values.get('error_code', '')}{_with_values(rest)}".strip()
 
 
-def _shown(values: dict[str, Value]) -> str:
+def _with_values(values: dict[str, Value]) -> str:
     return f" {show(values)}" if values else ""
 
 
 def read_line(text: str, number: int) -> TalkLine | None:
-    """What a line says; None: nothing, it is empty or a comment. Raises ValueError."""
+    """Return the content of a line, or None if it is empty or a comment. Raise ValueError if it is malformed."""
     if not text.strip() or text.startswith("#"):
         return None
     timed = _TIMED.fullmatch(text)
     if timed is None:
         raise ValueError(f"a line begins with a time and a speaker, as in `120 ms  ada`, not with {text[:40]!r}")
     for kind, form in _FORMS.items():
-        said = form.fullmatch(timed[3])
-        if said is not None:
-            return _line(TalkLine(int(timed[1]), timed[2], kind, number=number), said.groupdict())
+        match = form.fullmatch(timed[3])
+        if match is not None:
+            return _line(TalkLine(int(timed[1]), timed[2], kind, number=number), match.groupdict())
     raise ValueError(f"cannot follow {timed[3][:60]!r}")
 
 
-def _line(line: TalkLine, said: dict[str, str | None]) -> TalkLine:
+def _line(line: TalkLine, parts: dict[str, str | None]) -> TalkLine:
     if line.kind == CONNECTS:
-        client = said["client"] or ""
-        line.client_id = None if client == NOBODY else str(read_values(client))
+        client = parts["client"] or ""
+        line.client_id = None if client == NULL_CLIENT else str(read_values(client))
         return line
-    if said.get("error"):
-        line.values["error_code"] = said["error"]
-    if said.get("values"):
-        line.values |= read_values(said["values"] or "")
-    line.api, line.version = said.get("api") or "", int(said.get("version") or -1)
+    if parts.get("error"):
+        line.values["error_code"] = parts["error"]
+    if parts.get("values"):
+        line.values |= read_values(parts["values"] or "")
+    line.api, line.version = parts.get("api") or "", int(parts.get("version") or -1)
     return line

@@ -1,4 +1,4 @@
-"""Listens to what a proxy passes on, and makes the lines of a conversation of it (`kohort.proxy.tap.Listener`)."""
+"""Listener that writes a proxy's messages as lines of a conversation (`kohort.proxy.tap.Listener`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, DISCONNECTS, FIRST_LI
 from kohort.proxy.talk.talk_values import Value
 
 if TYPE_CHECKING:
-    from kohort.proxy.tap import Line, Overheard
+    from kohort.proxy.tap import Line, ObservedCall
 
 HEADER: Final = (
     FIRST_LINE,
@@ -26,77 +26,71 @@ HEADER: Final = (
     "# Ids have names here. Left out are payloads: records, user data, passwords.",
     "# Clients, groups and topics are called as they are.",
     "",
-)
-"""What a recording begins with."""
+)  # first lines of a recording
 
 
 class Recorder:
-    """Makes lines as things are said. It keeps names of ids, and for each connection who speaks there."""
+    """Writer of lines. It keeps the names of ids, and the speaker of each connection."""
 
     keys = frozenset(NAME_BY_KEY)
 
     def __init__(self, write: Callable[[str], None], now_us: Callable[[], int]) -> None:
-        """`write` takes a line, without its end. `now_us`: monotonic."""
+        """Set up a recorder; `write` receives each line without its end."""
         self._write = write
         self._now_us = now_us
         self._start_us = now_us()
         self._naming = Naming()
-        self._speakers: dict[int, str] = {}
-        """By the numbers of connections."""
-        self._unread: set[Overheard] = set()
-        """Requests that wait for an answer, and can't be recorded."""
+        self._speakers: dict[int, str] = {}  # by connection number
+        self._unread: set[ObservedCall] = set()  # pending requests that can't be recorded
         for line in HEADER:
             write(line)
 
-    def asked(self, overheard: Overheard) -> None:
-        """See `Listener`."""
-        header, number = overheard.header, overheard.line.number
+    def on_request(self, observed: ObservedCall) -> None:
+        header, number = observed.header, observed.line.number
         if number not in self._speakers:
             speaker = self._speakers[number] = self._naming.speaker(header.client_id)
-            self._put(overheard.asked_us, speaker, CONNECTS, client_id=header.client_id)
+            self._put(observed.requested_us, speaker, CONNECTS, client_id=header.client_id)
         name = NAME_BY_KEY[header.api_key]
         message = message_of(name)
         try:
-            request = message.read(header.api_version, overheard.request, header.body_offset)
+            request = message.read(header.api_version, observed.request, header.body_offset)
         except DecodeError:
-            self._unread.add(overheard)
-            self._note(overheard, "can't be read here, and neither is its answer")
+            self._unread.add(observed)
+            self._note(observed, "can't be read here, and neither is its answer")
             return
         values = to_values(message.request, request)
-        self._put(overheard.asked_us, self._speakers[number], REQUEST, overheard, values)
+        self._put(observed.requested_us, self._speakers[number], REQUEST, observed, values)
 
-    def answered(self, overheard: Overheard) -> None:
-        """See `Listener`."""
-        if overheard in self._unread:
-            self._unread.discard(overheard)
+    def on_response(self, observed: ObservedCall) -> None:
+        if observed in self._unread:
+            self._unread.discard(observed)
             return
-        name = NAME_BY_KEY[overheard.header.api_key]
+        name = NAME_BY_KEY[observed.header.api_key]
         shape, reduced = recorded_answer(name)
-        speaker, at_us = self._speakers[overheard.line.number], overheard.answered_us or self._now_us()
-        answer = self._read(name, overheard)
+        speaker, at_us = self._speakers[observed.line.number], observed.answered_us or self._now_us()
+        answer = self._read(name, observed)
         if answer is None:
             self._put(at_us, speaker, ANSWER, values={LEFT_OUT_ANSWER: True})
             return
-        known = reduced(answer)
+        topic_name = reduced(answer)
         if name == "metadata":
-            for topic in known.topics:
+            for topic in topic_name.topics:
                 if topic.topic_id is not None and topic.name is not None:
                     self._naming.topic(topic.topic_id, topic.name)
-        self._put(at_us, speaker, ANSWER, values=to_values(shape, known))
+        self._put(at_us, speaker, ANSWER, values=to_values(shape, topic_name))
 
-    def hung_up(self, line: Line) -> None:
-        """See `Listener`."""
-        self._unread = {each for each in self._unread if each.line is not line}
+    def on_close(self, line: Line) -> None:
+        self._unread = {request for request in self._unread if request.line is not line}
         speaker = self._speakers.pop(line.number, None)
         if speaker is not None:
             self._put(self._now_us(), speaker, DISCONNECTS)
 
-    def _read(self, name: str, overheard: Overheard) -> Any:
-        """The answer; None: it is too large, or can't be read."""
-        if overheard.answer is None:
+    def _read(self, name: str, observed: ObservedCall) -> Any:
+        """Return the response, or None if it is too large or unreadable."""
+        if observed.answer is None:
             return None
         try:
-            return message_of(name).read_answer(overheard.header.api_version, overheard.answer[INT.size :])[1]
+            return message_of(name).read_answer(observed.header.api_version, observed.answer[INT.size :])[1]
         except DecodeError:
             return None
 
@@ -105,21 +99,21 @@ class Recorder:
         at_us: int,
         speaker: str,
         kind: str,
-        asked: Overheard | None = None,
+        request: ObservedCall | None = None,
         values: Value = None,
         client_id: str | None = None,
     ) -> None:
         line = TalkLine(self._at_ms(at_us), speaker, kind, client_id=client_id)
-        if asked is not None:
-            line.api, line.version = kafka_name(NAME_BY_KEY[asked.header.api_key]), asked.header.api_version
+        if request is not None:
+            line.api, line.version = kafka_name(NAME_BY_KEY[request.header.api_key]), request.header.api_version
         if values is not None:
             line.values = shortened(self._naming.named(values, speaker))
         self._write(str(line))
 
-    def _note(self, overheard: Overheard, why: str) -> None:
-        api, version = kafka_name(NAME_BY_KEY[overheard.header.api_key]), overheard.header.api_version
-        speaker = self._speakers[overheard.line.number]
-        self._write(f"# {self._at_ms(overheard.asked_us)} ms  {speaker}: {api} v{version} {why}")
+    def _note(self, observed: ObservedCall, reason: str) -> None:
+        api, version = kafka_name(NAME_BY_KEY[observed.header.api_key]), observed.header.api_version
+        speaker = self._speakers[observed.line.number]
+        self._write(f"# {self._at_ms(observed.requested_us)} ms  {speaker}: {api} v{version} {reason}")
 
     def _at_ms(self, at_us: int) -> int:
         return max(at_us - self._start_us, 0) // 1000

@@ -1,6 +1,6 @@
-"""The values of a conversation as text: the flow style of YAML, with nothing special but null, true, false and numbers.
+"""Values of a conversation as text: YAML's flow style, in which only null, true, false and numbers are special.
 
-`{group_id: billing, protocols: {range: subscription(orders)}}`. Whatever could be read as something else is in quotes.
+`{group_id: billing, protocols: {range: subscription(orders)}}`. Ambiguous text is quoted.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ import json
 import re
 from typing import Any, Final
 
-Value = Any
-"""None, bool, int, str, or lists and dicts of them."""
+Value = Any  # None, bool, int, str, or lists and dicts of them
 
 PLAIN: Final = re.compile(r'[^\s,{}\[\]"][^,{}\[\]]*?(?=\s*(?:[,{}\[\]]|:\s|$))')
 QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 SPACE: Final = re.compile(r"\s*")
 NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+# text that would be read as a number or a key, or without its outer spaces
 AMBIGUOUS: Final = re.compile(r"^-?(?:0|[1-9][0-9]*)$|:(?:\s|$)|^\s|\s$")
-"""Text that would be read as a number, as a key, or without the space around it."""
 
 WORDS: Final = {"null": None, "true": True, "false": False}
 
 
 def read_values(text: str) -> Value:
-    """The value that a text stands for. Raises ValueError."""
+    """Return the value of a text. Raise ValueError if it is malformed."""
     try:
         value, at = _read(text, 0)
     except RecursionError:
-        raise ValueError("more brackets within each other than anybody needs") from None
+        raise ValueError("too many nested brackets") from None
     if text[at:].strip():
         raise ValueError(f"cannot read {text[at:].strip()!r}")
     return value
@@ -43,27 +42,27 @@ def _read(text: str, at: int) -> tuple[Value, int]:
 
 
 def _read_mapping(text: str, at: int) -> tuple[Value, int]:
-    found: dict[Value, Value] = {}
+    mapping: dict[Value, Value] = {}
     at = _skip_space(text, at)
     while not text.startswith("}", at):
         key, at = _read_scalar(text, at)
-        found[key], at = _read(text, _after(":", text, at))
+        mapping[key], at = _read(text, _after(":", text, at))
         at = _skip_space(text, at)
         if not text.startswith("}", at):
             at = _skip_space(text, _after(",", text, at))
-    return found, at + 1
+    return mapping, at + 1
 
 
 def _read_list(text: str, at: int) -> tuple[Value, int]:
-    found = []
+    items = []
     at = _skip_space(text, at)
     while not text.startswith("]", at):
         value, at = _read(text, at)
-        found.append(value)
+        items.append(value)
         at = _skip_space(text, at)
         if not text.startswith("]", at):
             at = _skip_space(text, _after(",", text, at))
-    return found, at + 1
+    return items, at + 1
 
 
 def _read_scalar(text: str, at: int) -> tuple[Value, int]:
@@ -92,7 +91,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def show(value: Value) -> str:
-    """A value as it would stand in a conversation: in one line."""
+    """Return a value as in a conversation, in one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -106,6 +105,6 @@ def show(value: Value) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is read as it is, without quotes."""
+    """Return whether a text needs no quotes."""
     fits = PLAIN.fullmatch(text) is not None and text.isprintable()
     return fits and not AMBIGUOUS.search(text) and text not in WORDS

@@ -1,5 +1,6 @@
-"""`kohort proxy --record FILE`: lines go to the disk as they are made, from a thread, so that a slow disk is in no
-one's way. A process that is killed leaves all but what it was just writing.
+"""Recording of `kohort proxy --record FILE`. A thread writes the lines, so that a slow disk delays no connection.
+
+A process that is killed loses at most the lines that were being written.
 """
 
 from __future__ import annotations
@@ -16,43 +17,43 @@ from kohort.proxy.talk.talk_recorder import Recorder
 from kohort.proxy.tap import Tap
 
 LOST: Final = "lost"
-"""How a line begins that stands for some that the disk was too slow for. What follows it can't be played."""
+"""Start of a line in place of lines that the disk was too slow for. What follows can't be replayed."""
 
 
 class RecordError(Exception):
-    """A file that can't be recorded to; the text is a sentence."""
+    """File that can't be recorded to; the text is a sentence."""
 
 
 class TalkWriter:
-    """A file that grows by lines."""
+    """File that grows by lines."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RecordError, also where there is such a file already: it may be the only record of something."""
+        """Create the file. Raise RecordError, also if it exists, because it may be the only copy of a recording."""
         self._path = path
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
-            raise RecordError(f"{path} is there already; record to another file, or delete it") from None
+            raise RecordError(f"{path} already exists; record to another file, or delete it") from None
         except OSError as problem:
             raise RecordError(f"{path} can't be written: {problem.strerror}") from None
         self._broken = False
         self._lines = LineWriter(self._descriptor, notice=_lost, failed=self._failed)
 
     def write(self, line: str) -> None:
-        """Takes a line, without its end. It returns at once."""
+        """Queue a line, without its end."""
         if not self._broken:
             data = line.encode("utf-8", "backslashreplace") + b"\n"
             self._lines.write(lambda: data, len(data))
 
     def close(self) -> None:
-        """Writes what waits, unless the disk takes longer than a moment."""
+        """Write queued lines, unless the disk is too slow."""
         self._lines.close()
         os.close(self._descriptor)
 
-    def _failed(self, problem: OSError) -> None:
+    def _failed(self, error: OSError) -> None:
         if not self._broken:
             self._broken = True
-            log.error(f"{self._path} can't be written any more: {problem.strerror}; the recording ends there")
+            log.error(f"{self._path} can't be written any more: {error.strerror}; the recording ends there")
 
 
 def _lost(lines: int) -> bytes:
@@ -61,7 +62,7 @@ def _lost(lines: int) -> bytes:
 
 @contextmanager
 def recording(tap: Tap, path: Path) -> Iterator[None]:
-    """Records what goes through a proxy, as long as it is entered. Raises RecordError."""
+    """Record the messages through a proxy while entered. Raise RecordError if the file can't be created."""
     writer = TalkWriter(path)
     recorder = Recorder(writer.write, tap.now_us)
     tap.listen(recorder)

@@ -44,7 +44,7 @@ def test_difference_has_exit_code_1(talk: Path) -> None:
     code, told, problem = replayed(talk, "--set", "group.min.session.timeout.ms=7000")
     assert (code, problem) == (1, "")
     assert told.startswith("x.talk:8: ada/2 JoinGroup v9 {group_id: billing, ")
-    assert "\n  heard    INVALID_SESSION_TIMEOUT" in told
+    assert "\n  received INVALID_SESSION_TIMEOUT" in told
 
 
 def test_truncated_talk_is_played(talk: Path) -> None:
@@ -73,7 +73,7 @@ def test_malformed_talk_message(talk: Path) -> None:
     talk.write_text("# The leader leaves.\n")
     code, _, problem = replayed(talk)
     assert (code, problem.count("\n")) == (2, 0)
-    assert problem.startswith("kohort: x.talk is no recorded conversation")
+    assert problem.startswith("kohort: x.talk is not a recorded conversation")
 
 
 @pytest.fixture
@@ -124,5 +124,5 @@ def test_recording_replaces_no_file(talk: Path) -> None:
         words: list[str | Path] = [KOHORT, "proxy", kafka.bootstrap, "--record", talk]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"kohort: {talk} is there already; record to another file, or delete it\n"
+    assert done.stderr == f"kohort: {talk} already exists; record to another file, or delete it\n"
     assert talk.read_text() == JOINS

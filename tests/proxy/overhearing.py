@@ -63,7 +63,7 @@ class RelayedLine(Line):
     def close(self) -> None:
         """Close the connection from either side."""
         if not self.closed:
-            self._line.hung_up()
+            self._line.on_close()
         super().close()
 
     abort = close

@@ -10,7 +10,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.proxy.seen.explain_seen import explain_seen
-from kohort.proxy.seen.group_listener import UNHEARD
+from kohort.proxy.seen.group_listener import UNKNOWN_VERSION
 from tests.proxy.passing import Passing, S
 
 
@@ -63,8 +63,8 @@ def test_unknown_member_heartbeat_triggers_describe() -> None:
     assert explained(passing) == [
         "group g: Stable, generation 4, 2 members",
         "  waits for nothing",
-        "  ada: should send heartbeats; heard 0.5 s ago",
-        "  bob: is not heard here; described 0.5 s ago",
+        "  ada: should send heartbeats; last request 0.5 s ago",
+        "  bob: does not connect through the proxy; described 0.5 s ago",
     ]
     passing.needed.clear()
     passing.beats("ada")
@@ -79,10 +79,10 @@ def test_newer_traffic_overrides_description() -> None:
     assert not describe(passing, said("Stable", "ada", "bob"), asked)
     assert (passing.sight().group.state.value, sorted(passing.sight().members)) == ("PreparingRebalance", ["ada-1"])
     assert describe(passing, said("PreparingRebalance", "ada", "bob"))
-    then = "when the cluster goes on without them its timers decide, which are not seen"
+    then = "unobserved timers of the cluster decide when it continues without them"
     assert explained(passing)[1:3] == [
         f"  waits for ada to join (JoinGroup), since 0.0 s: {then}",
-        f"  waits for bob unless they have joined, which is not seen past the proxy (described 0.0 s ago): {then}",
+        f"  waits for bob unless they have joined without the proxy (described 0.0 s ago): {then}",
     ]
 
 
@@ -109,11 +109,11 @@ def test_outside_changes_have_no_cause() -> None:
         ("member_removed", "bob-1", "unknown"),
         ("member_added", "cleo-1", "unknown"),
     ]
-    for event in passing.events:
-        assert (event.duration_us, event.generation) == (None, None)
-        assert event.detail is not None
-        assert event.detail["evidence"].startswith("a description that the cluster gave")
-    assert explained(passing)[0] == "group g: Stable, generation not known, 2 members"
+    for each in passing.events:
+        assert (each.duration_us, each.generation) == (None, None)
+        assert each.detail is not None
+        assert each.detail["evidence"].startswith("a description by the cluster")
+    assert explained(passing)[0] == "group g: Stable, generation unknown, 2 members"
     passing.beats("ada", generation=6)
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
 
@@ -135,7 +135,7 @@ def test_observed_rebalance_keeps_generation() -> None:
     passing.beats("ada", ErrorCode.rebalance_in_progress)
     assert describe(passing, said("PreparingRebalance", "ada", "bob", "cleo"))
     assert describe(passing, said("Stable", "cleo", "ada", "bob"))
-    assert explained(passing)[0] == "group g: Stable, generation not known, 3 members"
+    assert explained(passing)[0] == "group g: Stable, generation unknown, 3 members"
     passing.beats("ada", generation=5)
     assert describe(passing, said("Stable", "cleo", "ada", "bob"))
     assert explained(passing)[0] == "group g: Stable, generation 5, 3 members"
@@ -156,10 +156,10 @@ def test_group_emptied_outside_proxy() -> None:
 
 def test_offset_only_group_appears_once_described() -> None:
     passing = Passing()
-    assert passing.listener.version_of("g") == UNHEARD
-    assert describe(passing, said("Empty"), UNHEARD)
+    assert passing.listener.version_of("g") == UNKNOWN_VERSION
+    assert describe(passing, said("Empty"), UNKNOWN_VERSION)
     assert passing.sight().group.state.value == "Empty"
-    assert describe(passing, said("Stable", "ada"), UNHEARD) is False, "its traffic has passed since"
+    assert describe(passing, said("Stable", "ada"), UNKNOWN_VERSION) is False, "it has been heard of since"
 
 
 def test_unreadable_metadata_is_ignored() -> None:
@@ -181,7 +181,7 @@ def test_describe_error_is_shown() -> None:
     passing.beats("ada")
     passing.listener.not_described("g", "GROUP_AUTHORIZATION_FAILED")
     passing.listener.not_described("unheard", "GROUP_AUTHORIZATION_FAILED")
-    assert explained(passing)[0].endswith("the cluster does not describe it: GROUP_AUTHORIZATION_FAILED")
+    assert explained(passing)[0].endswith("the cluster cannot describe it: GROUP_AUTHORIZATION_FAILED")
     passing.listener.described("g", "share", Any, passing.listener.version_of("g"), 0)
     assert sorted(passing.sight().members) == ["ada-1"], "a response about another type of group"
     assert describe(passing, said("Stable", "ada"))

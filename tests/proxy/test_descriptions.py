@@ -14,8 +14,8 @@ from kohort.proxy.seen import descriptions
 from kohort.proxy.seen.descriptions import (
     AWAY_MS,
     FRESH_MS,
+    MAX_GROUPS_PER_ROUND,
     MAX_IDS_BYTES,
-    MOST_A_ROUND,
     REFUSED_MS,
     ROUND_MS,
     Descriptions,
@@ -57,7 +57,7 @@ class Asking:
 
     async def _settle(self) -> None:
         self.timers.settle()
-        for _ in range(2 * MOST_A_ROUND):  # a task yields once for each group
+        for _ in range(2 * MAX_GROUPS_PER_ROUND):  # a task yields once for each group
             await asyncio.sleep(0)
 
     # As an event loop
@@ -118,23 +118,23 @@ async def test_slow_group_is_polled_less_often() -> None:
 
 async def test_many_groups_are_batched() -> None:
     asking = Asking()
-    for number in range(2 * MOST_A_ROUND + 1):
+    for number in range(2 * MAX_GROUPS_PER_ROUND + 1):
         asking.descriptions.need(f"g{number}", "classic")
-    assert [len(item) for item in await asking.after(0)] == [MOST_A_ROUND]
-    assert [len(item) for item in await asking.after(2 * ROUND_MS)] == [MOST_A_ROUND, 1]
+    assert [len(each) for each in await asking.after(0)] == [MAX_GROUPS_PER_ROUND]
+    assert [len(each) for each in await asking.after(2 * ROUND_MS)] == [MAX_GROUPS_PER_ROUND, 1]
 
 
-@pytest.mark.parametrize(("is_away", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
-async def test_error_is_logged_once(monkeypatch: Any, is_away: bool, length_ms: int) -> None:
+@pytest.mark.parametrize(("is_unreachable", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
+async def test_error_is_logged_once(monkeypatch: Any, is_unreachable: bool, length_ms: int) -> None:
     lines: list[str] = []
     monkeypatch.setattr(log, "warning", lambda text, **_: lines.append(text))
     asking = Asking()
     asking.descriptions.need("answered", "classic")
     await asking.after(ROUND_MS)
     asking.heard.clear()
-    asking.answer = GroupAnswer(None, "because", is_away)
-    for name in ("g", "h"):
-        asking.descriptions.need(name, "classic")
+    asking.answer = GroupAnswer(None, "because", is_unreachable)
+    for each in ("g", "h"):
+        asking.descriptions.need(each, "classic")
     assert await asking.after(0) == [["g", "h"]]
     assert asking.heard == [("g", "because"), ("h", "because")]
     for _ in range(3):
@@ -143,7 +143,7 @@ async def test_error_is_logged_once(monkeypatch: Any, is_away: bool, length_ms: 
     asking.descriptions.need("g", "classic")
     assert await asking.after(length_ms - 4 * FRESH_MS) == []
     assert await asking.after(FRESH_MS) == [["g"]]
-    assert lines == ["the cluster does not describe group g: because; what passes is all that is known"]
+    assert lines == ["cannot describe group g: because; only traffic through the proxy is known"]
 
 
 async def test_unreachable_cluster_fails_all_groups() -> None:
@@ -165,11 +165,11 @@ async def test_processing_bug_does_not_end_polling(monkeypatch: Any) -> None:
     asking.descriptions.need("g", "classic")
     asking.descriptions.need("h", "classic")
     await asking.after(0)
-    assert lines == ["reading a description of a group failed, which is kohort's fault"] * 2
+    assert lines == ["cannot read the description of a group because of a bug in kohort"] * 2
 
 
 async def test_at_most_so_many_are_remembered(monkeypatch: Any) -> None:
-    monkeypatch.setattr(descriptions, "MOST_GROUPS", 3)
+    monkeypatch.setattr(descriptions, "MAX_GROUPS", 3)
     asking = Asking()
     for number in range(5):
         asking.descriptions.need(f"g{number}", "classic")
@@ -183,7 +183,7 @@ async def test_ids_are_bounded_by_bytes() -> None:
     asking = Asking()
     for number in range(300):
         asking.descriptions.need(f"{number:05}".ljust(32_000, "g"), "classic")
-    assert len(asking.descriptions._wanted) == MAX_IDS_BYTES // 32_000 + 1
+    assert len(asking.descriptions._requested) == MAX_IDS_BYTES // 32_000 + 1
     await asking.after(10_000)
     assert sum(map(len, asking.descriptions._not_before_ms)) <= MAX_IDS_BYTES
     assert asking.descriptions._wanted_bytes == 0

@@ -32,7 +32,7 @@ def test_active_group_is_discovered() -> None:
     assert (sight.group.generation_id, sight.is_complete, sorted(sight.members)) == (4, False, ["ada-1", "bob-1"])
     assert passing.events == [], "nothing has happened"
     headline = explain_seen("g", sight, passing.now_us).headline
-    assert headline == "group g: Stable, generation 4, 2 members seen, perhaps there are others"
+    assert headline == "group g: Stable, generation 4, 2 members observed, there may be others"
 
 
 def test_member_removal_needs_cluster_confirmation() -> None:
@@ -48,7 +48,7 @@ def test_member_removal_needs_cluster_confirmation() -> None:
         "rebalance_started", "unknown", "Stable", None,
     )  # fmt: skip
     assert started.detail == {
-        "evidence": "an error that the cluster answered: members are to join again; the wire does not show why"
+        "evidence": "an error response of the cluster: members must join again; the traffic does not show why"
     }
     passing.beats("bob", ErrorCode.unknown_member_id)
     removed = passing.events[1]
@@ -60,7 +60,7 @@ def test_member_removal_needs_cluster_confirmation() -> None:
 def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
     passing = Passing()
     passing.beats("ada")
-    monkeypatch.setattr(group_listener, "request_in", lambda overheard: 1 / 0)
+    monkeypatch.setattr(group_listener, "request_in", lambda observed: 1 / 0)
     for _ in range(3):
         passing.beats("ada")
     monkeypatch.undo()
@@ -71,7 +71,7 @@ def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
     (stats,) = passing.events
     assert (stats.kind, stats.detail) == (
         "heartbeat_stats",
-        {"n": "5", "p50_us": "1000000", "p99_us": "1000000", "evidence": "what passed was counted"},
+        {"n": "5", "p50_us": "1000000", "p99_us": "1000000", "evidence": "counted messages"},
     )
     assert [item.event_id for item in passing.recorded] == ["7-seen-1"]
 
@@ -103,7 +103,7 @@ def test_groups_are_forgotten(monkeypatch: Any) -> None:
     passing.beats("ada", group="new")
     passing.listener.settle(passing.now_us)
     assert sorted(passing.listener.groups) == ["new"]
-    monkeypatch.setattr(group_memory, "MOST_GROUPS", 3)
+    monkeypatch.setattr(group_memory, "MAX_GROUPS", 3)
     for number in range(5):
         passing.beats("ada", group=f"g{number}")
     assert sorted(passing.listener.groups) == ["g2", "g3", "g4"]
@@ -115,7 +115,7 @@ def test_disconnect_is_no_leave() -> None:
     assert passing.sight().connected == {"ada-1": True}
     line = passing.lines["ada"]._line
     assert line is not None
-    line.hung_up()
+    line.on_close()
     assert passing.sight().connected == {"ada-1": False}
     assert sorted(passing.sight().members) == ["ada-1"]
     assert passing.events == []
@@ -175,7 +175,7 @@ def test_closed_connection_leaves_no_entry() -> None:
     passing.beats("ada")
     line = passing.lines["ada"]._line
     assert line is not None
-    line.hung_up()
+    line.on_close()
     listener = passing.listener
     assert (listener._beats, listener._groups_of_lines, passing.sight().lines) == ({}, {}, set())
 

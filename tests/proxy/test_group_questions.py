@@ -12,7 +12,7 @@ from kohort.protocol.messages.consumer_group_describe import ConsumerGroupDescri
 from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
-from kohort.proxy.group_questions import GroupAnswer, away, group_answers
+from kohort.proxy.group_questions import GroupAnswer, group_answers, unreachable
 
 COORDINATORS = {"billing": 1, "audit": 2, "queue": 2}  # port of the coordinator by group
 
@@ -32,7 +32,7 @@ class Node:
     def speaks(self, api: str) -> bool:
         return api in self.nodes.spoken
 
-    async def asks(self, api: str, request: Any) -> Any:
+    async def call(self, api: str, request: Any) -> Any:
         self.asked.append(request)
         if self.port in self.nodes.away:
             raise TimeoutError
@@ -108,8 +108,8 @@ async def test_unreachable_coordinator_fails_its_groups() -> None:
     nodes.away = {2}
     answers = await group_answers(nodes, WANTED)
     assert answers["billing"].described is not None
-    assert answers["audit"] == answers["queue"] == GroupAnswer(None, "no answer", is_away=True)
-    assert all(item.closed for item in nodes.connected)
+    assert answers["audit"] == answers["queue"] == GroupAnswer(None, "no answer", is_unreachable=True)
+    assert all(each.closed for each in nodes.connected)
 
 
 async def test_unreachable_cluster_raises() -> None:
@@ -129,7 +129,7 @@ async def test_error_is_a_result() -> None:
     assert await group_answers(nodes, WANTED) == {
         "billing": refused,
         "audit": refused,
-        "queue": GroupAnswer(None, "it describes no consumer groups"),
+        "queue": GroupAnswer(None, "it cannot describe consumer groups"),
     }
 
 
@@ -149,4 +149,4 @@ async def test_response_for_other_group_is_ignored() -> None:
 
 
 def test_unreachable_broker_gives_reason() -> None:
-    assert away(BrokerError("it hangs up")) == GroupAnswer(None, "it hangs up", is_away=True)
+    assert unreachable(BrokerError("it hangs up")) == GroupAnswer(None, "it hangs up", is_unreachable=True)

@@ -72,16 +72,14 @@ async def test_heartbeat_reveals_classic_group() -> None:
         assert group.events == [], "nothing has happened"
         lines = str(group.explain()).splitlines()
         assert lines[0] == f"group billing: Stable, generation {theirs.generation}, 2 members"
-        assert any(line.startswith("  bob: is not heard here; described 0.") for line in lines)
+        assert any(each.startswith("  bob: does not connect through the proxy; described 0.") for each in lines)
         async with consuming(kafka.bootstrap, "cleo"):
             await theirs.wait_stable(members=3)
             await group.wait_stable(members=3)
             assert group.assignments == theirs.assignments
-            added = [event for event in group.events if event.kind == "member_added"]
-            assert [(item.client_id, item.cause) for item in added] == [("cleo", "unknown")]
-            assert (added[0].detail or {})["evidence"] == (
-                "a description that the cluster gave; it has joined past the proxy"
-            )
+            added = [each for each in group.events if each.kind == "member_added"]
+            assert [(each.client_id, each.cause) for each in added] == [("cleo", "unknown")]
+            assert (added[0].detail or {})["evidence"] == ("a description by the cluster; it joined without the proxy")
         await group.wait_stable(members=2)
         wire.close()
 
@@ -121,7 +119,7 @@ async def test_heartbeat_reveals_consumer_group(kind: str, more: dict[str, Any])
             await group.wait_for(lambda: len(group.members) == 2)
             assert (group.type, group.state, group.generation) == (kind, theirs.state, theirs.generation)
             assert group.assignments == theirs.assignments
-            assert "  two: is not heard here; described 0." in str(group.explain()) or kind == "share"
+            assert "  two: does not connect through the proxy; described 0." in str(group.explain()) or kind == "share"
             assert group.events == []
             await straight.asks(api, 1, member_id="three", **joining)
             await group.wait_for(lambda: len(group.members) == 3)
@@ -151,10 +149,10 @@ async def test_describe_error_keeps_group_state() -> None:
         async with Proxy(kafka.bootstrap) as proxy:
             wire, group = await wire_to(proxy), proxy.group("billing")
             await beats(wire, kafka, "ada")
-            await group.wait_for(lambda: "does not describe it" in str(group.explain()))
+            await group.wait_for(lambda: "cannot describe it" in str(group.explain()))
             assert str(group.explain()).splitlines()[0] == (
-                f"group billing: Stable, generation {group.generation}, 1 member seen, perhaps there are others; "
-                "the cluster does not describe it: GROUP_AUTHORIZATION_FAILED"
+                f"group billing: Stable, generation {group.generation}, 1 member observed, there may be others; "
+                "the cluster cannot describe it: GROUP_AUTHORIZATION_FAILED"
             )
             assert (group.state, len(group.members)) == ("Stable", 1)
             wire.close()
@@ -180,7 +178,7 @@ async def test_polling_needs_own_login(logs_in: bool, tmp_path: Path) -> None:
             if logs_in:
                 await group.wait_for(lambda: len(group.members) == 2)
             else:
-                await group.wait_for(lambda: "the cluster does not describe it" in str(group.explain()))
+                await group.wait_for(lambda: "the cluster cannot describe it" in str(group.explain()))
                 assert (group.state, len(group.members)) == ("Stable", 1)
             wire.close()
         straight.close()

@@ -30,7 +30,7 @@ class Node:
         self.away = away
         self.closed = False
 
-    async def asks(self, api: str, request: Any) -> Any:
+    async def call(self, api: str, request: Any) -> Any:
         if api == "metadata":
             return metadata()
         if self.away:

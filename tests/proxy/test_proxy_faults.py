@@ -259,7 +259,7 @@ async def test_certificate_principal_is_unknown(tmp_path: Path) -> None:
     async with Cluster(security="SSL") as kafka:
         file = written(kafka.client_config("alice", library="java"), tmp_path)
         async with Proxy(kafka.bootstrap, command_config=file) as proxy:
-            with pytest.raises(ControlError, match=r"^a proxy does not know as whom the cluster takes"):
+            with pytest.raises(ControlError, match=r"^a proxy does not know the principal that the cluster derives"):
                 proxy.faults.on("Heartbeat", principal="User:alice").hold()
 
 
@@ -292,7 +292,7 @@ async def test_proxy_faults_over_http() -> None:
             assert made.status_code == 201
             assert await beat(wire) == "FENCED_INSTANCE_ID"
             refused = await client.post("/faults", json={"match": {"group": "g"}, "do": "zombie"})
-            assert (refused.status_code, refused.json()["detail"][:20]) == (422, "a proxy can't make a")
+            assert (refused.status_code, refused.json()["detail"][:20]) == (422, "a proxy can't create")
             assert (await client.post("/gates", json={"name": "heartbeat-received"})).status_code == 201
             left = (await client.post("/reset")).json()
             held = "gate heartbeat-received was still held; waiting: none"

@@ -46,8 +46,8 @@ def test_differences_show_their_line(talk: Path) -> None:
     assert str(played.differences[0]).splitlines() == [
         "x.talk:20: ada/2 Heartbeat v4 {group_id: billing, generation_id: 57, member_id: $ada}",
         "  expected FENCED_INSTANCE_ID",
-        "  heard    UNKNOWN_MEMBER_ID",
-        "    error_code: expected FENCED_INSTANCE_ID, heard UNKNOWN_MEMBER_ID",
+        "  received UNKNOWN_MEMBER_ID",
+        "    error_code: expected FENCED_INSTANCE_ID, received UNKNOWN_MEMBER_ID",
     ]
 
 
@@ -55,7 +55,7 @@ def test_generations_count_from_first_response(talk: Path) -> None:
     beat = "4000 ms  ada/2 Heartbeat v4 {group_id: billing, generation_id: "
     talk.write_text(JOINS.replace(f"{beat}57", f"{beat}56"))
     (difference,) = replay(talk).differences
-    assert difference.lines == ["error_code: expected NONE, heard ILLEGAL_GENERATION"]
+    assert difference.lines == ["error_code: expected NONE, received ILLEGAL_GENERATION"]
 
 
 def test_replay_accepts_kohort_settings(talk: Path) -> None:
@@ -73,7 +73,7 @@ async def test_running_cluster_gets_renamed_groups(talk: Path) -> None:
 async def test_existing_group_is_skipped(talk: Path) -> None:
     async with Cluster() as kafka:
         await replay_async(talk, kafka.bootstrap, speed=100)
-        with pytest.raises(ControlError, match="group billing is in this cluster already"):
+        with pytest.raises(ControlError, match="group billing exists in this cluster"):
             await replay_async(talk, kafka.bootstrap)
 
 
@@ -87,7 +87,7 @@ async def test_topic_size_mismatch_is_one_line(talk: Path) -> None:
 async def test_missing_api_version_is_one_line(talk: Path) -> None:
     async with Cluster(as_kafka="2.8") as kafka:
         with pytest.raises(
-            ControlError, match=r"x.talk:3: this cluster takes no Metadata v12; it takes versions 0 to 11"
+            ControlError, match=r"x.talk:3: this cluster does not support Metadata v12; it supports versions 0 to 11"
         ):
             await replay_async(talk, kafka.bootstrap)
 
@@ -100,7 +100,9 @@ async def test_create_topics_version_is_one_line(talk: Path, monkeypatch: pytest
 
     monkeypatch.setattr(ReplayLine, "versions", older)
     async with Cluster() as kafka:
-        with pytest.raises(ControlError, match=r"^this cluster takes no CreateTopics that a replay could ask$"):
+        with pytest.raises(
+            ControlError, match=r"^this cluster does not support CreateTopics in a version that a replay can use$"
+        ):
             await replay_async(talk, kafka.bootstrap)
 
 

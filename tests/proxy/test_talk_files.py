@@ -29,9 +29,9 @@ def test_responses_match_oldest_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", f"x.talk is no recorded conversation: its first line is not `{FIRST_LINE}`"),
-        ("# The leader leaves.\n", f"x.talk is no recorded conversation: its first line is not `{FIRST_LINE}`"),
-        (b"\x1f\x8b\x08\xff" * 90, f"x.talk is no recorded conversation: its first line is not `{FIRST_LINE}`"),
+        ("", f"x.talk is not a recorded conversation: its first line must be `{FIRST_LINE}`"),
+        ("# The leader leaves.\n", f"x.talk is not a recorded conversation: its first line must be `{FIRST_LINE}`"),
+        (b"\x1f\x8b\x08\xff" * 90, f"x.talk is not a recorded conversation: its first line must be `{FIRST_LINE}`"),
         ("# kohort talk 2\n", "x.talk is a talk of version 2; this kohort plays version 1"),
         (
             BEATS.replace("$ada}", "$ada", 1),
@@ -39,11 +39,11 @@ def test_responses_match_oldest_request(tmp_path: Path) -> None:
         ),
         (BEATS.replace("ada Heartbeat", "eve Heartbeat", 1), "x.talk:4: eve is not connected"),
         (BEATS.replace("bob connects", "ada connects"), "x.talk:3: ada is connected already"),
-        (BEATS.replace("Heartbeat v4", "Heartbeat v99"), "x.talk:4: this kohort can't ask Heartbeat v99"),
-        (BEATS.replace("Heartbeat v4", "Fetch v12"), "x.talk:4: no conversation holds Fetch"),
+        (BEATS.replace("Heartbeat v4", "Heartbeat v99"), "x.talk:4: this kohort does not support Heartbeat v99"),
+        (BEATS.replace("Heartbeat v4", "Fetch v12"), "x.talk:4: Fetch is not part of conversations"),
         (BEATS.replace("generation_id: 1", "generation: 1"), "x.talk:4: Heartbeat has no field generation; it has "),
-        (BEATS + "9 ms  ada <- NONE\n" * 2, "x.talk:11: an answer that nobody has asked for"),
-        (BEATS.encode() + b"9 ms  ada \xff\n", "x.talk:10: it isn't text in UTF-8"),
+        (BEATS + "9 ms  ada <- NONE\n" * 2, "x.talk:11: a response without a request"),
+        (BEATS.encode() + b"9 ms  ada \xff\n", "x.talk:10: not valid UTF-8"),
     ],
 )
 def test_unplayable_file_is_one_line(tmp_path: Path, text: str | bytes, sentence: str) -> None:

@@ -19,7 +19,7 @@ from kohort.proxy.talk.id_names import Naming
 from kohort.proxy.talk.talk_lines import FIRST_LINE
 from kohort.proxy.talk.talk_recorder import HEADER, Recorder
 from kohort.proxy.talk.talk_writer import RecordError, TalkWriter
-from kohort.proxy.tap import Line, Overheard, Tap
+from kohort.proxy.tap import Line, ObservedCall, Tap
 from tests.support.frames import frame
 
 
@@ -48,17 +48,17 @@ class World:
     def connect(self) -> Line:
         return self.tap.line(Client())
 
-    def ask(self, line: Line, name: str, version: int, client_id: str | None = "ada", **fields: Any) -> Overheard:
-        """Pass a request to the cluster."""
+    def ask(self, line: Line, name: str, version: int, client_id: str | None = "ada", **fields: Any) -> ObservedCall:
+        """A request goes to the cluster."""
         request = frame(name, version, 1, client_id=client_id, **fields)
-        overheard = line.asked(read_header(request, INT.size), request, True)
-        assert overheard is not None, "it expects an answer"
-        return overheard
+        observed = line.on_request(read_header(request, INT.size), request, True)
+        assert observed is not None, "it expects an answer"
+        return observed
 
-    def answer(self, overheard: Overheard, name: str, version: int, **fields: Any) -> None:
-        """Pass the cluster's response."""
+    def answer(self, observed: ObservedCall, name: str, version: int, **fields: Any) -> None:
+        """The cluster answers."""
         written = message_of(name).write(version, 1, message_of(name).response(**fields))
-        overheard.line.answered(overheard, written if isinstance(written, bytes) else b"".join(written))
+        observed.line.on_response(observed, written if isinstance(written, bytes) else b"".join(written))
 
 
 def test_join_omits_ids_and_user_data() -> None:
@@ -88,7 +88,7 @@ def test_join_omits_ids_and_user_data() -> None:
         member_id="ada-secret",
         members=(),
     )
-    line.hung_up()
+    line.on_close()
     assert world.lines[0] == FIRST_LINE
     assert world.told == [
         "0 ms  ada connects as ada",
@@ -127,7 +127,7 @@ def test_records_and_logins_are_not_heard(name: str) -> None:
 def test_oversized_response_still_has_line() -> None:
     world = World()
     asked = world.ask(world.connect(), "heartbeat", 1, group_id="g", generation_id=1, member_id="")
-    asked.line.answered(asked, None)
+    asked.line.on_response(asked, None)
     assert world.told[2] == "0 ms  ada <- {left_out: true}"
 
 
@@ -136,9 +136,9 @@ def test_unreadable_request_becomes_comment() -> None:
     line = world.connect()
     request = frame("heartbeat", 1, 1, client_id="ada", group_id="g", generation_id=1, member_id="m")
     newer = read_header(request, INT.size)._replace(api_version=99)
-    asked = line.asked(newer, request, True)
+    asked = line.on_request(newer, request, True)
     assert asked is not None
-    line.answered(asked, b"")
+    line.on_response(asked, b"")
     assert world.told[1:] == ["# 0 ms  ada: Heartbeat v99 can't be read here, and neither is its answer"]
 
 
@@ -168,5 +168,5 @@ def test_full_disk_ends_recording(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["nowhere/x.talk", "."])
 def test_unwritable_file_is_one_line(tmp_path: Path, place: str) -> None:
-    with pytest.raises(RecordError, match=r"can't be written: No such file or directory|is there already"):
+    with pytest.raises(RecordError, match=r"can't be written: No such file or directory|already exists"):
         TalkWriter(tmp_path / place)

@@ -12,7 +12,7 @@ from kohort.protocol.headers import read_header
 from kohort.protocol.wire import INT
 from kohort.proxy.addressed_apis import entity
 from kohort.proxy.relay import INSPECTED_BYTES, Relay
-from kohort.proxy.tap import HEARD_BYTES, Line, Overheard, Tap
+from kohort.proxy.tap import MAX_COPIED_BYTES, Line, ObservedCall, Tap
 from tests.proxy import samples
 from tests.proxy.conversing import Elsewhere, answer, asks, hears, through, unknown
 from tests.support.frames import frame, heartbeat
@@ -25,24 +25,28 @@ class Notes:
 
     def __init__(self, *keys: int) -> None:
         self.keys = frozenset(keys)
-        self.asked_for: list[Overheard] = []
-        self.heard: list[Overheard] = []
+        self.asked_for: list[ObservedCall] = []
+        self.heard: list[ObservedCall] = []
         self.ended: list[int] = []
 
-    def asked(self, overheard: Overheard) -> None:
-        self.asked_for.append(overheard)
+    def on_request(self, observed: ObservedCall) -> None:
+        """See `Listener`."""
+        self.asked_for.append(observed)
 
-    def answered(self, overheard: Overheard) -> None:
-        self.heard.append(overheard)
+    def on_response(self, observed: ObservedCall) -> None:
+        """See `Listener`."""
+        self.heard.append(observed)
 
-    def hung_up(self, line: Line) -> None:
+    def on_close(self, line: Line) -> None:
+        """See `Listener`."""
         self.ended.append(line.number)
 
 
 class Failing(Notes):
     """Can't write."""
 
-    def asked(self, overheard: Overheard) -> None:
+    def on_request(self, observed: ObservedCall) -> None:
+        """See `Listener`."""
         raise OSError("no pen")
 
 
@@ -70,7 +74,7 @@ def test_request_includes_response_and_times() -> None:
     world.now_us = 5
     asks(world.relay, heartbeat(1) + unknown(999, 0, 2))
     (asked,) = world.notes.asked_for
-    assert (asked.request, asked.asked_us, asked.answer) == (heartbeat(1), 5, None)
+    assert (asked.request, asked.requested_us, asked.answer) == (heartbeat(1), 5, None)
     assert asked.header == read_header(heartbeat(1), INT.size)
     world.now_us = 9
     hears(world.relay, answer(1, b"beat") + answer(2, b"else"))
@@ -114,7 +118,7 @@ def test_oversized_message_passes_unobserved() -> None:
     assert world.notes.asked_for == []
     hears(world.relay, answer(1))
     asks(world.relay, heartbeat(2))
-    told = answer(2, bytes(HEARD_BYTES))
+    told = answer(2, bytes(MAX_COPIED_BYTES))
     assert hears(world.relay, told[:100]) + hears(world.relay, told[100:]) == told
     assert [response.answer for response in world.notes.heard] == [None]
 
@@ -126,12 +130,12 @@ def test_failing_listener_is_harmless(lines: StringIO) -> None:
     world.tap.listen(world.notes)
     assert asks(world.relay, heartbeat(1)) == heartbeat(1)
     assert len(world.notes.asked_for) == 1
-    assert "listening to what passes failed" in lines.getvalue()
+    assert "a listener of the proxy failed" in lines.getvalue()
 
 
 def test_removed_listener_receives_nothing() -> None:
     world = World(HEARTBEAT)
-    world.line.hung_up()
+    world.line.on_close()
     assert world.notes.ended == [1]
     world.tap.leave(world.notes)
     assert not world.tap.keys

@@ -153,7 +153,7 @@ def test_a_million_brokers_are_not_connected_to(hostile: Callable[..., HostileBr
     broker = hostile(lambda key, version, number: whole(key, version, number, answer))
     shown = CliRunner().invoke(main, ["watch", broker.address, "--once"])
     assert (shown.exit_code, shown.output.count("\n")) == (1, 1)
-    assert "answers what no Kafka cluster does" in shown.output
+    assert "invalid response from " in shown.output
 
 
 def test_groups_that_nobody_asked_for(hostile: Callable[..., HostileBroker]) -> None:
@@ -172,7 +172,7 @@ def test_groups_that_nobody_asked_for(hostile: Callable[..., HostileBroker]) -> 
     broker = hostile(answer)
     shown = CliRunner().invoke(main, ["watch", broker.address, "--once"])
     assert (shown.exit_code, shown.output.count("\n")) == (1, 1)
-    assert "answers what no Kafka cluster does" in shown.output
+    assert "invalid response from " in shown.output
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)

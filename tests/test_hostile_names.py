@@ -195,7 +195,7 @@ def test_every_command_that_asks(
     plain, hostile, refused = run(PLAIN), run(HOSTILE), run(HOSTILE, refuses=True)
     assert plain.exit_code == hostile.exit_code
     assert "Traceback" not in hostile.output
-    assert "is no control address" not in plain.output
+    assert "is not a control address" not in plain.output
     assert_harmless(hostile.output)
     assert hostile.output.count("\n") == plain.output.count("\n")
     assert (PLAIN in plain.output) == ("a\\u001b[2J" in hostile.output)

@@ -1,1 +1,1 @@
-"""`kohort watch`: consumer groups seen from outside, through Kafka's protocol only, so that any cluster will do."""
+"""`kohort watch`: consumer groups observed through Kafka's protocol alone, so that any cluster can be watched."""

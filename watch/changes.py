@@ -1,4 +1,4 @@
-"""What has changed from one look to the next."""
+"""Differences between successive snapshots."""
 
 from __future__ import annotations
 
@@ -11,40 +11,38 @@ from kohort.watch.snapshot import SHARE, STABLE, SeenGroup, SeenMember, Snapshot
 
 @dataclass(frozen=True)
 class Change:
-    """Something that was seen to be different."""
+    """Observed difference."""
 
-    at: float
-    """When it was seen, in seconds since 1970; it happened since the look before."""
+    at: float  # seconds since 1970 of the snapshot; it happened since the previous one
     group_id: str
     what: str
 
 
 class Changes:
-    """Compares every look with the one before, and remembers who owned what when a group was last stable."""
+    """Comparison of each snapshot with the previous one and with the owners in each group's last stable state."""
 
     def __init__(self) -> None:
-        self._before: dict[str, SeenGroup] | None = None
+        self._old: dict[str, SeenGroup] | None = None
         self._owners: dict[str, dict[TopicPartition, str]] = {}
-        self.last: dict[str, float] = {}
-        """When each group was last seen to change."""
+        self.last: dict[str, float] = {}  # time of each group's last change
 
     def take(self, snapshot: Snapshot) -> list[Change]:
-        """What this look shows that the last one did not. The first one has nothing to differ from.
+        """Return the changes since the previous snapshot; none for the first one.
 
-        A look with problems may lack groups: those are not taken for gone.
+        Groups that are missing in a snapshot with problems are kept.
         """
         now = {group.group_id: group for group in snapshot.groups}
-        before, self._before = self._before, now
+        old, self._old = self._old, now
         changes = []
         for group in snapshot.groups:
-            known = self._owners.get(group.group_id)
+            owners = self._owners.get(group.group_id)
             if group.state == STABLE and group.members is not None and group.group_type != SHARE:
                 self._owners[group.group_id] = group.owners
-            if before is not None:
-                differences = _differences(before.get(group.group_id), group, known)
+            if old is not None:
+                differences = _differences(old.get(group.group_id), group, owners)
                 if differences:
                     changes.append(Change(snapshot.at, group.group_id, "; ".join(differences)))
-        for group_id, group in (before or {}).items():
+        for group_id, group in (old or {}).items():
             if group_id not in now:
                 if snapshot.problems:
                     now[group_id] = group
@@ -54,31 +52,39 @@ class Changes:
         return changes
 
 
-def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartition, str] | None) -> list[str]:
-    if before is None:
+def _differences(old: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartition, str] | None) -> list[str]:
+    if old is None:
         return [f"new, {now.state}"]
-    differences = [f"{before.state} → {now.state}"] if before.state != now.state else []
-    if before.group_type != now.group_type:
-        differences.append(f"{before.group_type} → {now.group_type} protocol")
-    if now.epoch is not None and before.epoch is not None and before.epoch != now.epoch:
-        differences.append(f"epoch {before.epoch} → {now.epoch}")
-    if before.coordinator != now.coordinator:
-        differences.append(f"coordinator {before.coordinator} → {now.coordinator}")
-    differences += [str(each) for each in now.rebalances if each.is_over and each not in before.rebalances]
-    if before.members is None or now.members is None:
+    differences = [f"{old.state} → {now.state}"] if old.state != now.state else []
+    if old.group_type != now.group_type:
+        differences.append(f"{old.group_type} → {now.group_type} protocol")
+    if now.epoch is not None and old.epoch is not None and old.epoch != now.epoch:
+        differences.append(f"epoch {old.epoch} → {now.epoch}")
+    if old.coordinator != now.coordinator:
+        differences.append(f"coordinator {old.coordinator} → {now.coordinator}")
+    differences += [
+        str(topic_partition)
+        for topic_partition in now.rebalances
+        if topic_partition.is_over and topic_partition not in old.rebalances
+    ]
+    if old.members is None or now.members is None:
         return differences
-    differences += _listed("joined", _new(before.members, now.members))
-    differences += _listed("left", _new(now.members, before.members))
+    differences += _listed("joined", _new(old.members, now.members))
+    differences += _listed("left", _new(now.members, old.members))
     if now.state == STABLE and owners is not None:
-        moved = sum(owners[each] != owner for each, owner in now.owners.items() if each in owners)
+        moved = sum(
+            owners[topic_partition] != owner
+            for topic_partition, owner in now.owners.items()
+            if topic_partition in owners
+        )
         if moved:
             differences.append(f"{moved} partition{'s' if moved > 1 else ''} moved")
     return differences
 
 
-def _new(before: tuple[SeenMember, ...], now: tuple[SeenMember, ...]) -> list[str]:
-    known = {member.member_id for member in before}
-    return [member.name for member in now if member.member_id not in known]
+def _new(old: tuple[SeenMember, ...], now: tuple[SeenMember, ...]) -> list[str]:
+    old_ids = {member.member_id for member in old}
+    return [member.name for member in now if member.member_id not in old_ids]
 
 
 def _listed(word: str, names: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A small client: one connection to each broker, one request at a time on it."""
+"""Small client: one connection to each broker, one request at a time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from kohort.client.security import OPEN, Security
 __all__ = ["ANSWER_S", "Broker", "BrokerError", "SpeaksHttpError"]
 
 CLIENT_ID = "kohort-watch"
-ANSWER_S = 10.0
-"""How long a broker may take to accept a connection, and to answer."""
+ANSWER_S = 10.0  # timeout for connecting and for each response
 SPOKEN = {
     "metadata": 12,
     "list_groups": 5,
@@ -28,12 +27,11 @@ SPOKEN = {
     "streams_group_describe": 0,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
-}
-"""The newest version of each API that this client speaks."""
+}  # newest version of each API that this client supports
 
 
 class Broker:
-    """One broker at an address."""
+    """Broker at an address."""
 
     def __init__(self, host: str, port: int, security: Security = OPEN, client_id: str = CLIENT_ID) -> None:
         self.address = show_address(host, port)
@@ -45,9 +43,9 @@ class Broker:
         self._until: float | None = None
 
     async def ask(self, name: str, request: Any) -> Any:
-        """The answer to a request of the API `name`, in the newest version that both sides speak. Raises BrokerError.
+        """Return the response to a request, in the newest common version. Raise BrokerError on failure.
 
-        After an error the connection is closed; the next question opens another.
+        After an error the connection is closed; the next request opens another.
         """
 
         async def talk() -> Any:
@@ -57,43 +55,43 @@ class Broker:
         return await self._in_words(talk())
 
     async def connect(self) -> int:
-        """Opens the connection and logs in, if it is not open. Returns how many APIs there are. Raises BrokerError."""
+        """Connect and log in unless connected. Return the number of supported APIs. Raise BrokerError on failure."""
         await self._in_words(self._open())
         return self._connection.apis
 
     async def _in_words(self, talk: Awaitable[ResultT]) -> ResultT:
-        """Its result. Whatever fails is a BrokerError that begins with the address, and closes the connection."""
+        """Return the result. Turn each error into a BrokerError with the address, and close the connection."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await talk
         except TimeoutError:
             self.close()
-            raise BrokerError(f"{self.address} did not answer within {ANSWER_S:g} s") from None
-        except BrokerError as problem:
+            raise BrokerError(f"{self.address} did not respond within {ANSWER_S:g} s") from None
+        except BrokerError as error:
             self.close()
-            raise type(problem)(f"{self.address}: {problem}") from None
-        except ssl.SSLError as problem:
+            raise type(error)(f"{self.address}: {error}") from None
+        except ssl.SSLError as error:
             self.close()
-            raise BrokerError(f"{self.address}: {tls_in_words(problem)}") from None
+            raise BrokerError(f"{self.address}: {tls_in_words(error)}") from None
         except (asyncio.IncompleteReadError, ConnectionResetError, BrokenPipeError):
             self.close()
             raise BrokerError(f"{self.address}: {hung_up(self._security)}") from None
-        except OSError as problem:
+        except OSError as error:
             self.close()
-            raise BrokerError(f"{self.address}: {in_words(problem)}") from None
-        except (OverflowError, ValueError) as problem:  # no such port, or host
+            raise BrokerError(f"{self.address}: {in_words(error)}") from None
+        except (OverflowError, ValueError) as error:  # invalid port or host
             self.close()
-            raise BrokerError(f"{self.address}: {problem}") from None
+            raise BrokerError(f"{self.address}: {error}") from None
 
     def version(self, name: str) -> int:
-        """The newest of an API that both speak, once the broker has answered anything. Raises BrokerError."""
+        """Return the newest common version of an API. Raise BrokerError if no version is common."""
         try:
             return self._connection.version(name)
-        except BrokerError as problem:
-            raise BrokerError(f"{self.address}: {problem}") from None
+        except BrokerError as error:
+            raise BrokerError(f"{self.address}: {error}") from None
 
     def speaks(self, name: str) -> bool:
-        """Whether the broker serves an API, once it has answered anything."""
+        """Return whether the broker supports an API, once connected."""
         return self._connection.speaks(name)
 
     async def _open(self) -> None:
@@ -110,7 +108,7 @@ class Broker:
             self._until = None if session_s is None else time.monotonic() + session_s
 
     async def _talk(self, conversation: Conversation[ResultT]) -> ResultT:
-        assert self._streams is not None, "opened by whoever asks"
+        assert self._streams is not None, "opened by the caller"
         reader, writer = self._streams
         try:
             frame = next(conversation)
@@ -124,7 +122,6 @@ class Broker:
             return result
 
     def close(self) -> None:
-        """Hangs up, if there is a connection."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None

@@ -1,4 +1,4 @@
-"""Looks at a kohort through its control address, which shows more than Kafka's protocol: timers, causes, faults."""
+"""Snapshots from kohort's control address, which shows more than Kafka's protocol: timers, causes and faults."""
 
 from __future__ import annotations
 
@@ -21,53 +21,55 @@ from kohort.watch.snapshot import CLASSIC, SHARE, SeenGroup, SeenMember, SeenReb
 
 
 class Controlled:
-    """The cluster behind a control address."""
+    """Cluster behind a control address."""
 
     def __init__(self, address: str, pattern: str = "*", token: str = "") -> None:
-        """`address`: HOST:PORT, perhaps with `http://` or `https://` before it. `pattern`: which groups.
+        """Set up a client without connecting.
 
-        `token`: empty: none.
+        Args:
+            address: HOST:PORT, also with `http://` or `https://` in front.
+            pattern: Group ids with * and ?.
         """
         self._address = shown(address)
         self._pattern, self._token = pattern, token
 
     async def look(self, at: float) -> Snapshot:
-        """What there is now. Raises BrokerError when nobody answers, or somebody else than kohort."""
+        """Return a snapshot. Raise BrokerError if the address does not respond or is not a control address."""
         state = await asyncio.to_thread(self._ask)
         try:
             snapshot = _snapshot(state, at)
             check(snapshot, Snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-            raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
+            raise BrokerError(f"{self._address} is not a control address of kohort") from None
         return snapshot
 
     def close(self) -> None:
-        """There is nothing to hang up."""
+        """Return without effect: connections are not kept open."""
 
     def _ask(self) -> Any:
-        asked = f"{control_url(self._address)}/overview?{urlencode({'groups': self._pattern})}"
+        url = f"{control_url(self._address)}/overview?{urlencode({'groups': self._pattern})}"
         try:
-            with urlopen(Request(asked, headers=headers(self._token)), timeout=ANSWER_S) as answer:
+            with urlopen(Request(url, headers=headers(self._token)), timeout=ANSWER_S) as answer:
                 return read_json(answer)
-        except HTTPError as problem:
-            raise BrokerError(_refusal(self._address, problem)) from None
-        except (OSError, HTTPException) as problem:
-            reason = getattr(problem, "reason", problem)
-            raise BrokerError(f"{self._address} does not answer: {reason}") from None
+        except HTTPError as error:
+            raise BrokerError(_refusal(self._address, error)) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise BrokerError(f"{self._address} does not respond: {reason}") from None
         except ValueError:
-            raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
+            raise BrokerError(f"{self._address} is not a control address of kohort") from None
 
 
 def check(value: object, kind: Any) -> None:
-    """Raises TypeError unless a value has the type that it is declared to have, down to its last field."""
+    """Raise TypeError unless a value has its declared type, including all fields."""
     inner = get_args(kind)
     if isinstance(kind, UnionType):
-        kind = next((each for each in inner if (each is type(None)) == (value is None)), None)
+        kind = next((option for option in inner if (option is type(None)) == (value is None)), None)
         return check(value, kind)
     if get_origin(kind) is tuple and isinstance(value, tuple):
-        wanted = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        for each, of in zip(value, wanted, strict=True):
-            check(each, of)
+        types = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        for element, of in zip(value, types, strict=True):
+            check(element, of)
     elif inner and isinstance(value, Mapping):
         for item in value.items():
             check(item, GenericAlias(tuple, inner))
@@ -78,18 +80,18 @@ def check(value: object, kind: Any) -> None:
     elif kind is float and type(value) in (int, float):
         return None
     elif inner or type(value) is not kind:
-        raise TypeError(f"{value!r} is no {kind}")
+        raise TypeError(f"expected {kind}, got {value!r}")
     return None
 
 
-def _refusal(address: str, problem: HTTPError) -> str:
+def _refusal(address: str, error: HTTPError) -> str:
     try:
-        detail = read_json(problem)["detail"]
+        detail = read_json(error)["detail"]
     except (OSError, ValueError, KeyError, TypeError):
         detail = None
-    if problem.code == 401 and isinstance(detail, str):
-        return f"{detail}; give it with --token or KOHORT_CONTROL_TOKEN"
-    return f"what answers at {address} is no control address of kohort's: {problem}"
+    if error.code == 401 and isinstance(detail, str):
+        return f"{detail}; set it with --token or KOHORT_CONTROL_TOKEN"
+    return f"{address} is not a control address of kohort: {error}"
 
 
 def _snapshot(state: Any, at: float) -> Snapshot:
@@ -101,7 +103,7 @@ def _snapshot(state: Any, at: float) -> Snapshot:
     return Snapshot(
         at,
         state["brokers"],
-        tuple(_group(each) for each in state["groups"]),
+        tuple(_group(group) for group in state["groups"]),
         laboratory=(clock, *state["rules"], *state["gates"]),
     )
 
@@ -113,19 +115,19 @@ def _group(state: Any) -> SeenGroup:
         state["coordinator"] if state["coordinator"] is not None else -1,
         state["protocol"],
         state["type"],
-        tuple(_member(each, state["type"]) for each in state["members"]),
+        tuple(_member(item, state["type"]) for item in state["members"]),
         epoch=None if state["type"] == CLASSIC else state["generation"],
         target_epoch=None if state["type"] == CLASSIC else state["assignment_epoch"],
         lags={(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
         waits=tuple(
-            SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
-            for each in state["waits"]
+            SeenWait(", ".join(item["for_whom"]), item["what"], item["ends_in_ms"], item["then"])
+            for item in state["waits"]
         ),
-        rebalances=tuple(_rebalance(each, state["type"]) for each in state["rebalances"]),
+        rebalances=tuple(_rebalance(item, state["type"]) for item in state["rebalances"]),
         shares=tuple(
-            SeenShare((each["topic"], each["partition"]), each["start_offset"], each["lag"], each["acquired"])
-            for each in state.get("shared", ())  # older brokers have no share groups
-            if each["start_offset"] is not None
+            SeenShare((item["topic"], item["partition"]), item["start_offset"], item["lag"], item["acquired"])
+            for item in state.get("shared", ())  # older brokers have no share groups
+            if item["start_offset"] is not None
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What ListGroups, DescribeGroups and ConsumerGroupDescribe say of a group, as what was seen."""
+"""Conversion of ListGroups and Describe… responses to observed groups."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from kohort.protocol.messages.streams_group_describe import Member as StreamsMem
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.snapshot import CLASSIC, CONSUMER, SHARE, STREAMS, SeenGroup, SeenMember, SeenShare
 
-_SPOKEN = {0: CLASSIC, 1: CONSUMER}
-"""By member type (KIP-1099); brokers before Kafka 4.1 do not say it."""
+_SPOKEN = {0: CLASSIC, 1: CONSUMER}  # protocols by member type (KIP-1099), which brokers before Kafka 4.1 do not send
 
 
 def type_of(listed: ListedGroup) -> str:
-    """The type of a group. Brokers that name none have classic groups only."""
+    """Return the type of a group; brokers that send none only have classic groups."""
     return listed.group_type.lower() or CLASSIC
 
 
 def seen_listed(listed: ListedGroup, node_id: int) -> SeenGroup:
-    """A group of which no more is known. `node_id`: of its coordinator, here and below."""
+    """Return a group that is only listed; `node_id` is its coordinator, here and below."""
     return SeenGroup(listed.group_id, listed.group_state, node_id, "", type_of(listed), None)
 
 
 def seen_classic(described: DescribedGroup, node_id: int) -> SeenGroup:
-    """A classic group, with who owns what where the members are consumers."""
+    """Return a classic group, with owned partitions if its members are consumers."""
     of_consumers = described.protocol_type == CONSUMER
-    members = tuple(_classic_member(each, of_consumers) for each in described.members)
+    members = tuple(_classic_member(member, of_consumers) for member in described.members)
     return SeenGroup(described.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
 
 
@@ -44,19 +43,19 @@ def _classic_member(described: DescribedGroupMember, of_consumers: bool) -> Seen
         described.client_id,
         described.client_host.lstrip("/"),
         described.group_instance_id,
-        tuple((topic, each) for topic, parts in owned.items() for each in parts),
+        tuple((topic, partition) for topic, parts in owned.items() for partition in parts),
     )
 
 
 def seen_consumer(described: DescribedConsumerGroup, node_id: int) -> SeenGroup:
-    """A consumer group, with members of both protocols."""
+    """Return a consumer group, with members of both protocols."""
     return SeenGroup(
         described.group_id,
         described.group_state,
         node_id,
         described.assignor_name,
         CONSUMER,
-        tuple(_member(each) for each in described.members),
+        tuple(_member(member) for member in described.members),
         epoch=described.group_epoch,
         target_epoch=described.assignment_epoch,
     )
@@ -76,7 +75,7 @@ def _member(described: Member) -> SeenMember:
 
 
 def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
-    """A share group, in which several members may have the same partition."""
+    """Return a share group, in which several members may have the same partition."""
     return SeenGroup(
         described.group_id,
         described.group_state,
@@ -85,15 +84,15 @@ def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
         SHARE,
         tuple(
             SeenMember(
-                each.member_id,
-                each.client_id,
-                each.client_host.lstrip("/"),
+                member.member_id,
+                member.client_id,
+                member.client_host.lstrip("/"),
                 owns=tuple(
-                    (topic.topic_name, p) for topic in each.assignment.topic_partitions for p in topic.partitions
+                    (topic.topic_name, p) for topic in member.assignment.topic_partitions for p in topic.partitions
                 ),
-                epoch=each.member_epoch,
+                epoch=member.member_epoch,
             )
-            for each in described.members
+            for member in described.members
         ),
         epoch=described.group_epoch,
         target_epoch=described.assignment_epoch,
@@ -101,14 +100,14 @@ def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
 
 
 def seen_streams(described: DescribedStreamsGroup, node_id: int) -> SeenGroup:
-    """A streams group: its members have tasks, each a partition of a subtopology, instead of partitions of topics."""
+    """Return a streams group, whose members have tasks, each a partition of a subtopology."""
     return SeenGroup(
         described.group_id,
         described.group_state,
         node_id,
         "",
         STREAMS,
-        tuple(_thread(each) for each in described.members),
+        tuple(_thread(member) for member in described.members),
         epoch=described.group_epoch,
         target_epoch=described.assignment_epoch,
     )
@@ -127,22 +126,22 @@ def _thread(described: StreamsMember) -> SeenMember:
 
 
 def _tasks(assignment: StreamsAssignment) -> tuple[TopicPartition, ...]:
-    """`("active 0", 3)` is the active task 0_3."""
+    """Return tasks as partitions: `("active 0", 3)` is the active task 0_3."""
     by_role = {
         "active": assignment.active_tasks,
         "standby": assignment.standby_tasks,
         "warm-up": assignment.warmup_tasks,
     }
     return tuple(
-        (f"{role} {each.subtopology_id}", partition)
+        (f"{role} {ids.subtopology_id}", partition)
         for role, tasks in by_role.items()
-        for each in tasks
-        for partition in each.partitions
+        for ids in tasks
+        for partition in ids.partitions
     )
 
 
 def seen_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[SeenShare, ...]:
-    """How far a share group is with each partition; what is not known is left out."""
+    """Return the state of a share group's partitions, without unknown ones."""
     return tuple(
         SeenShare((topic.topic_name, part.partition_index), part.start_offset, part.lag if part.lag >= 0 else None)
         for topic in described.topics
@@ -152,4 +151,4 @@ def seen_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[Seen
 
 
 def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
-    return tuple((each.topic_name, number) for each in assignment.topic_partitions for number in each.partitions)
+    return tuple((topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions)

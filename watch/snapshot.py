@@ -1,4 +1,4 @@
-"""What one look at a cluster showed: values only."""
+"""One snapshot of a cluster, as values."""
 
 from __future__ import annotations
 
@@ -12,63 +12,57 @@ CLASSIC = "classic"
 CONSUMER = "consumer"
 SHARE = "share"
 STREAMS = "streams"
-AWAY = -2
-"""The epoch of a static member that has left for a short time."""
+AWAY = -2  # epoch of a static member that has left temporarily
 
 
 @dataclass(frozen=True)
 class SeenMember:
-    """A member of a group, as DescribeGroups or ConsumerGroupDescribe describes it."""
+    """Member of a group, as described by DescribeGroups or ConsumerGroupDescribe."""
 
     member_id: str
     client_id: str
     host: str
     instance_id: str | None = None
-    owns: tuple[TopicPartition, ...] = ()
-    """In a classic group known only while the group is stable."""
-    target: tuple[TopicPartition, ...] | None = None
-    """What it is to own when it has reconciled. None: in a classic group."""
-    epoch: int | None = None
-    """AWAY: it is static and will come back. None: in a classic group."""
-    speaks: str = ""
-    """The protocol that it speaks, where a group may have both kinds of members and the broker says so."""
+    owns: tuple[TopicPartition, ...] = ()  # in a classic group only known while it is stable
+    target: tuple[TopicPartition, ...] | None = None  # target assignment; None in a classic group
+    epoch: int | None = None  # AWAY for a static member that will return; None in a classic group
+    speaks: str = ""  # its protocol, if a group may have members of both and the broker sends it
     session_ends_in_ms: int | None = None
-    """On the brokers' clock. Only a control address shows this and what follows; None: no timer, or not known."""
+    """On the brokers' clock. This and the next fields are only known from a control address; None without a timer."""
     is_alive: bool = True
-    waits_for: str = ""
-    """`join`: for the others to join; `sync`: for its share."""
+    waits_for: str = ""  # `join`: waits for others to join; `sync`: for its assignment
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Name for display."""
         return self.instance_id or self.client_id or self.member_id
 
     @property
     def to_give_up(self) -> tuple[TopicPartition, ...]:
-        """Partitions that it owns and is not to own any more; others may wait for them."""
-        return () if self.target is None else tuple(each for each in self.owns if each not in self.target)
+        """Partitions that it owns and must revoke; other members may wait for them."""
+        return (
+            () if self.target is None else tuple(partition for partition in self.owns if partition not in self.target)
+        )
 
     @property
     def to_get(self) -> tuple[TopicPartition, ...]:
-        """Partitions that it is to own and does not own yet."""
-        return tuple(each for each in self.target or () if each not in self.owns)
+        """Partitions of its target assignment that it does not own yet."""
+        return tuple(partition for partition in self.target or () if partition not in self.owns)
 
 
 @dataclass(frozen=True)
 class SeenWait:
-    """Something that a group waits for."""
+    """Reason why a group waits."""
 
-    for_whom: str
-    """Empty: for time to go by."""
+    for_whom: str  # member; empty for a time
     what: str
-    ends_in_ms: int | None
-    """When its timer ends it, on the brokers' clock; None: no timer does."""
+    ends_in_ms: int | None  # expiry of its timer, on the brokers' clock; None without a timer
     then: str
 
 
 @dataclass(frozen=True)
 class SeenRebalance:
-    """A rebalance, and why there was one."""
+    """Rebalance and its cause."""
 
     number: int
     generation: int
@@ -78,12 +72,11 @@ class SeenRebalance:
     prepare_ms: float | None
     laggard: str
     began_s_ago: float = field(compare=False)
-    counted: str = "generation"
-    """What `generation` counts; in a consumer group its epochs."""
+    counted: str = "generation"  # unit of `generation`, epochs in a consumer group
 
     @property
     def is_over(self) -> bool:
-        """Whether it came to an end, or to the next one."""
+        """Whether it completed, or the next one began."""
         return self.outcome != "open"
 
     def __str__(self) -> str:
@@ -96,46 +89,37 @@ class SeenRebalance:
 
 @dataclass(frozen=True)
 class SeenShare:
-    """How far a share group is with a partition."""
+    """State of a share group's partition."""
 
     where: TopicPartition
-    start: int
-    """The first offset that is not done with, as it was written down."""
-    lag: int | None
-    """Records that are not done with; None: not known."""
-    held: int | None = None
-    """Records that members hold, where a control address shows it."""
+    start: int  # share-partition start offset as persisted
+    lag: int | None  # records before their final state; None if unknown
+    held: int | None = None  # acquired records, from a control address
 
 
 @dataclass(frozen=True)
 class SeenGroup:
-    """A group, as its coordinator describes it."""
+    """Group as described by its coordinator."""
 
     group_id: str
     state: str
-    coordinator: int
-    """The id of the node that looks after it."""
-    protocol: str = ""
-    """The assignor; empty while none is chosen."""
+    coordinator: int  # id of the node
+    protocol: str = ""  # assignor; empty before one is chosen
     group_type: str = CLASSIC
     members: tuple[SeenMember, ...] | None = ()
-    """None: not known, as of streams groups, or from brokers that do not describe groups of its kind."""
-    epoch: int | None = None
-    """Classic groups have none."""
+    """None if unknown: for streams groups, and from brokers that do not describe this type of group."""
+    epoch: int | None = None  # None for classic groups
     target_epoch: int | None = None
-    """The epoch for which its target assignment was computed. The group is assigning while this is behind."""
+    """Epoch of the target assignment. The group is assigning while this is behind."""
+    # end offsets minus committed offsets, where both are known
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Records between what is committed and the end of the partition, where both are known."""
-    waits: tuple[SeenWait, ...] = ()
-    """Whom it waits for, where a control address shows it."""
-    rebalances: tuple[SeenRebalance, ...] = ()
-    """The last ones, where a control address shows them; the newest last."""
-    shares: tuple[SeenShare, ...] = ()
-    """The partitions of a share group."""
+    waits: tuple[SeenWait, ...] = ()  # from a control address
+    rebalances: tuple[SeenRebalance, ...] = ()  # the last ones, from a control address; newest last
+    shares: tuple[SeenShare, ...] = ()  # partitions of a share group
 
     @property
     def lag(self) -> int | None:
-        """The lag of all partitions together; None: nothing is committed."""
+        """Lag of all partitions; None without commits."""
         return sum(self.lags.values()) if self.lags else None
 
     @property
@@ -145,9 +129,9 @@ class SeenGroup:
 
     @property
     def unowned(self) -> tuple[TopicPartition, ...]:
-        """Partitions that the group has committed for, and no member has.
+        """Partitions with commits that no member owns.
 
-        Nobody knows of a classic group that is not stable. Of consumer groups it is always known.
+        Unknown in a classic group that is not stable; always known in a consumer group.
         """
         if not self.members or (self.state != STABLE and self.group_type == CLASSIC):
             return ()
@@ -157,14 +141,10 @@ class SeenGroup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One look."""
+    """State of a cluster at one time."""
 
-    at: float
-    """Seconds since 1970."""
+    at: float  # seconds since 1970
     brokers: int
-    groups: tuple[SeenGroup, ...]
-    """By id."""
-    problems: tuple[str, ...] = ()
-    """What could not be seen, in a sentence each."""
-    laboratory: tuple[str, ...] = ()
-    """How the clock goes, and what spoils or holds requests. Empty: no control address was asked."""
+    groups: tuple[SeenGroup, ...]  # sorted by id
+    problems: tuple[str, ...] = ()  # sentences about what is missing
+    laboratory: tuple[str, ...] = ()  # speed of the clock, faults and gates; empty without a control address

@@ -1,4 +1,4 @@
-"""rich's text, in which names of others can't do anything."""
+"""Text of rich that neutralizes control characters in names."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from kohort.protocol.visible import visible
 
 
 class Text(rich.text.Text):
-    """Shows what is not printable as an escape, wherever text is given to it."""
+    """Text that shows unprintable characters as escapes."""
 
     def __init__(self, text: str = "", *arguments: Any, **options: Any) -> None:
         super().__init__(visible(text), *arguments, **options)
 
     @classmethod
     def assemble(cls, *parts: Any, **options: Any) -> Text:
-        """As rich does."""
-        made = super().assemble(*parts, **options)
-        assert isinstance(made, Text), "rich makes what it is asked of"
-        return made
+        text = super().assemble(*parts, **options)
+        assert isinstance(text, Text), "rich returns an instance of this class"
+        return text
 
     def append(self, text: rich.text.Text | str, style: Any = None) -> Text:
-        """As rich does."""
         super().append(visible(text) if isinstance(text, str) else text, style)
         return self

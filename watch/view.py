@@ -1,4 +1,4 @@
-"""The picture: a pure function of what was seen."""
+"""Rendering of snapshots as pure functions."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ STATE_STYLES = {
     "Reconciling": "bold yellow",
     "Dead": "dim",
 }
-MOST_CHANGES = 8
-"""Lines of changes, at most this many."""
+MAX_CHANGES = 8  # lines of changes
 UNKNOWN = "–"
 
 
@@ -47,31 +46,36 @@ def picture(
     height: int | None = None,
     pattern: str = "*",
 ) -> RenderableType:
-    """One picture. `changes`: all that were seen, oldest first. `last`: when each group was last seen to change.
+    """Return the rendered snapshot.
 
-    `pattern`: which groups are looked at.
-    `height`: lines there are room for; groups that do not fit are counted instead. None: as many as it takes.
+    Args:
+        changes: All changes so far, oldest first.
+        last: Time of each group's last change.
+        height: Lines available; groups that do not fit are counted instead.
+        pattern: Filter for groups, for the text without groups.
     """
     parts: list[RenderableType] = [_heading(snapshot, title)]
     if snapshot.laboratory:
         parts.append(Text(" · ".join(snapshot.laboratory), "cyan", no_wrap=True, overflow="ellipsis"))
     parts += [Text(f"! {problem}", "bold red") for problem in snapshot.problems]
-    shown = list(changes[-MOST_CHANGES:])
+    visible = list(changes[-MAX_CHANGES:])
     below: list[RenderableType] = []
-    if shown:
-        below = [Text(""), Text("seen to change", "bold"), *(_change(each) for each in reversed(shown))]
+    if visible:
+        below = [Text(""), Text("seen to change", "bold"), *(_change(change) for change in reversed(visible))]
     room = None if height is None else height - len(parts) - len(below) - 1  # one line for the count of the rest
-    left = 0
+    remaining = 0
     for number, group in enumerate(snapshot.groups):
         lines = _lines(group)
         if room is not None and lines > room:
-            left = len(snapshot.groups) - number
+            remaining = len(snapshot.groups) - number
             break
         room = None if room is None else room - lines
         changed = (last or {}).get(group.group_id)
         parts.append(_group(group, snapshot.at, changed, bool(snapshot.laboratory)))
-    if left:
-        parts.append(Text(f"and {left} more group{'s' if left > 1 else ''}; --group PATTERN shows fewer", "italic"))
+    if remaining:
+        parts.append(
+            Text(f"and {remaining} more group{'s' if remaining > 1 else ''}; --group PATTERN shows fewer", "italic")
+        )
     if not snapshot.groups:
         none = "no group yet" if pattern == "*" else f"no group matches {pattern!r}"
         parts.append(Text("no such group" if snapshot.problems else none, "italic"))
@@ -79,12 +83,12 @@ def picture(
 
 
 def line(change: Change) -> str:
-    """A change in one line of plain text."""
+    """Return a change as one line of plain text."""
     return visible(f"{_clock(change.at)}  {change.group_id}: {change.what}")
 
 
 def ranges(topic_partitions: Iterable[TopicPartition]) -> str:
-    """`orders 0-3 7, payments 1`."""
+    """Return partitions in the form `orders 0-3 7, payments 1`."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(topic_partitions):
         by_topic.setdefault(topic, []).append(partition)
@@ -115,7 +119,7 @@ def _lines(group: SeenGroup) -> int:
 
 
 def _group(group: SeenGroup, at: float, changed: float | None, has_session: bool) -> Group:
-    """`has_session`: by a control address, which knows of sessions."""
+    """Return the rendered group; `has_session` adds session timers from a control address."""
     heading = Text.assemble(
         (group.group_id, "bold"),
         "  ",
@@ -125,12 +129,12 @@ def _group(group: SeenGroup, at: float, changed: float | None, has_session: bool
         no_wrap=True,
         overflow="ellipsis",
     )
-    parts: list[RenderableType] = [Text(""), heading, *(_wait(each) for each in group.waits)]
+    parts: list[RenderableType] = [Text(""), heading, *(_wait(wait) for wait in group.waits)]
     if group.members or group.unowned:
         parts.append(Padding(_members(group, has_session), (0, 0, 0, 2), expand=False))
     if group.shares:
         parts.append(Padding(_shares(group), (0, 0, 0, 2), expand=False))
-    parts += [_rebalance(each) for each in reversed(group.rebalances)]
+    parts += [_rebalance(rebalance) for rebalance in reversed(group.rebalances)]
     return Group(*parts)
 
 
@@ -146,7 +150,7 @@ def _members(group: SeenGroup, has_session: bool) -> Table:
         table.add_column("reconciles", no_wrap=True, overflow="ellipsis")
     if has_session:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
-    for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
+    for member in sorted(group.members or (), key=lambda item: (item.name, item.member_id)):
         lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
         cells = [Text(_called(member)), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
         more = [_epoch(member)] if has_epoch else []
@@ -155,20 +159,20 @@ def _members(group: SeenGroup, has_session: bool) -> Table:
         table.add_row(*cells, _number(sum(lags) if lags else None), *more)
     if group.unowned:
         lag = sum(group.lags[topic_partition] for topic_partition in group.unowned)
-        table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
+        table.add_row(Text("no member", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
     return table
 
 
 def _shares(group: SeenGroup) -> Table:
-    """Where a share group begins in each partition, and what is left."""
+    """Return the table of a share group's partitions, with start offsets and lags."""
     table = Table(box=None, show_header=True, header_style="dim", pad_edge=False)
     table.add_column("partition", no_wrap=True, overflow="ellipsis")
-    shows_held = any(each.held is not None for each in group.shares)
-    for name in ("begins at", *(("held",) if shows_held else ()), "lag"):
+    shows_held = any(share.held is not None for share in group.shares)
+    for name in ("start offset", *(("held",) if shows_held else ()), "lag"):
         table.add_column(name, justify="right", no_wrap=True)
-    for each in sorted(group.shares, key=lambda each: each.where):
-        held = [_number(each.held)] if shows_held else []
-        table.add_row(Text(ranges([each.where])), _number(each.start), *held, _number(each.lag))
+    for share in sorted(group.shares, key=lambda item: item.where):
+        held = [_number(share.held)] if shows_held else []
+        table.add_row(Text(ranges([share.where])), _number(share.start), *held, _number(share.lag))
     return table
 
 
@@ -183,14 +187,12 @@ def _epoch(member: SeenMember) -> Text:
 
 
 def _reconciles(member: SeenMember) -> Text:
-    """What it has still to give up, and what it waits for."""
-    steps = [f"gives up {ranges(member.to_give_up)}"] if member.to_give_up else []
+    steps = [f"revokes {ranges(member.to_give_up)}"] if member.to_give_up else []
     steps += [f"waits for {ranges(member.to_get)}"] if member.to_get else []
     return Text("; ".join(steps), "yellow")
 
 
 def _session(member: SeenMember) -> Text:
-    """When it ends unless the member beats, or what keeps it: a request that waits."""
     if member.waits_for:
         return Text(f"waits for its {member.waits_for}", "yellow")
     ends = UNKNOWN if member.session_ends_in_ms is None else f"in {_seconds(member.session_ends_in_ms)}"
@@ -198,7 +200,7 @@ def _session(member: SeenMember) -> Text:
 
 
 def _wait(wait: SeenWait) -> Text:
-    ends = "no timer is known to end this" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
+    ends = "without a known timer" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
     return Text.assemble(
         "  waits for ",
         (f"{wait.for_whom} " if wait.for_whom else "", "bold"),
@@ -223,7 +225,7 @@ def _seconds(length_ms: int) -> str:
 
 def _about(group: SeenGroup) -> str:
     if group.members is None:
-        return f"{group.group_type} protocol, whose members this view does not get"
+        return f"{group.group_type} protocol, members not available"
     count = len(group.members)
     parts = [f"{count} member{'s' if count != 1 else ''}", group.protocol, _epochs(group), f"node {group.coordinator}"]
     return "  ".join(part for part in parts if part)

@@ -98,14 +98,14 @@ def web_server() -> Iterator[str]:
 
 
 async def test_another_web_server_is_recognised(web_server: str) -> None:
-    with pytest.raises(BrokerError, match=f"what answers at {web_server} is no control address of kohort's"):
+    with pytest.raises(BrokerError, match=f"{web_server} is not a control address of kohort"):
         await Controlled(f"http://{web_server}").look(0)
 
 
 async def test_nobody_there_is_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(BrokerError, match=f"{address} does not answer"):
+    with pytest.raises(BrokerError, match=f"{address} does not respond"):
         await Controlled(address).look(0)
 
 
@@ -123,7 +123,7 @@ def test_control_address_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KOHORT_CONTROL_TOKEN")
         told = subprocess.run([*WATCH, control, "--once"], capture_output=True, text=True, check=False)
         assert told.returncode == 1
-        assert told.stderr.endswith("give it with --token or KOHORT_CONTROL_TOKEN\n")
+        assert told.stderr.endswith("set it with --token or KOHORT_CONTROL_TOKEN\n")
 
 
 def overview(**other: Any) -> dict[str, Any]:
@@ -213,5 +213,5 @@ async def test_overview_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 async def test_unknown_overview_shape_is_reported(other: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Controlled, "_ask", lambda self: overview(**other))
-    with pytest.raises(BrokerError, match="is no control address of kohort's"):
+    with pytest.raises(BrokerError, match="is not a control address of kohort"):
         await Controlled("127.0.0.1:1").look(0)

@@ -77,7 +77,7 @@ async def test_failed_group_list_is_a_problem() -> None:
     broker = Scripted(list_groups=listed(error=ErrorCode.coordinator_load_in_progress))
     assert await groups_of(broker) == (
         [],
-        "broker-1:9092 does not list its groups: COORDINATOR_LOAD_IN_PROGRESS",
+        "broker-1:9092 cannot list groups: COORDINATOR_LOAD_IN_PROGRESS",
     )
 
 
@@ -90,7 +90,7 @@ async def test_moved_group_is_a_problem() -> None:
     )
     assert await groups_of(broker) == (
         [SeenGroup("there", "Empty", 7)],
-        "broker-1:9092 does not describe moved: NOT_COORDINATOR",
+        "broker-1:9092 cannot describe group moved: NOT_COORDINATOR",
     )
 
 
@@ -149,7 +149,7 @@ async def test_failed_descriptions_are_problems() -> None:
     )
     assert await groups_of(broker) == (
         [SeenGroup("shared", "Stable", 7, group_type="share", members=None), SeenGroup("older", "Empty", 7)],
-        "broker-1:9092 does not describe newer: TOPIC_AUTHORIZATION_FAILED",
+        "broker-1:9092 cannot describe group newer: TOPIC_AUTHORIZATION_FAILED",
     )
 
 

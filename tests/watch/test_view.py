@@ -50,7 +50,7 @@ billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
   member        host      owns          lag
   bob           10.0.0.2  orders 2        0
   one (static)  10.0.0.1  orders 0-1  1,234
-  nobody                  orders 3        7"""
+  no member               orders 3        7"""
     )
 
 
@@ -118,18 +118,18 @@ kohort watch here  3 brokers, 1 group  14:02:11
 
 new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
   member         host      owns        lag  epoch  reconciles
-  ada            10.0.0.1  orders 0 2    5      3  gives up orders 2
+  ada            10.0.0.1  orders 0 2    5      3  revokes orders 2
   eve (classic)  10.0.0.3  orders 1      –      4
   one (static)   10.0.0.2  –             –      4  waits for orders 2
   two (static)   10.0.0.4  –             –   away
-  nobody                   orders 3      9"""
+  no member                orders 3      9"""
     )
     assert "epoch 4  node 1" in drawn(replace(group, epoch=4))
 
 
 def test_other_group_type_shows_limits() -> None:
     told = drawn(SeenGroup("new", "Stable", 1, group_type="streams", members=None, lags={("orders", 0): 5}))
-    assert "new  Stable  streams protocol, whose members this view does not get  lag 5" in told
+    assert "new  Stable  streams protocol, members not available  lag 5" in told
 
 
 def test_share_group_shows_start_and_lag() -> None:
@@ -148,11 +148,11 @@ queue  Stable  2 members  simple  epoch 3  node 1  lag 12
   member  host      owns      lag  epoch
   ada     10.0.0.1  orders 0   12      3
   bob     10.0.0.1  orders 0   12      3
-  partition  begins at  lag
-  orders 0          40   12"""
+  partition  start offset  lag
+  orders 0             40   12"""
     )
     held = drawn(replace(group, shares=(replace(share, held=7),)))
-    assert held.endswith("  partition  begins at  held  lag\n  orders 0          40     7   12")
+    assert held.endswith("  partition  start offset  held  lag\n  orders 0             40     7   12")
 
 
 def test_newest_changes_are_first() -> None:

@@ -180,7 +180,7 @@ def test_live_view_survives_broker_outage() -> None:
         bootstrap = kafka.bootstrap
         terminal = Terminal(bootstrap, "--every", "0.2")
         terminal.until("no group yet")
-    terminal.until("trying again; what is shown is from before")
+    terminal.until("retrying; showing the previous state")
     terminal.type(b"\x03")
     assert terminal.end() == 0
     assert "Traceback" not in terminal.shown

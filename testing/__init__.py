@@ -1,9 +1,9 @@
-"""A Kafka cluster for tests: in this process, on a clock of the test's own.
+"""Kafka cluster for tests: in the test's process, with a clock that the test controls.
 
     async with Cluster(nodes=3) as kafka:
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing")
 
-`with Cluster() as kafka` is the same for tests that are not asynchronous, with the same words.
+`with Cluster() as kafka` is the same for tests that are not asynchronous, with the same methods.
 """
 
 from importlib import import_module
@@ -76,7 +76,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for, and no more: pytest loads this package for its plugin in every run."""
+    """Import a public name on first use, because pytest imports this package for its plugin in every run."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from kohort.broker.lean_imports import without

@@ -1,4 +1,4 @@
-"""A cluster in this process, for as long as a `with` block lasts."""
+"""Cluster in the test's process, for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ DEFAULT_BUDGET = Budget()
 
 
 class Cluster:
-    """One or several Kafka brokers that listen on free ports of this machine, with groups under the test's control.
+    """One or several Kafka brokers on free ports of this machine, with groups under the test's control.
 
-    Use it with `async with`, in the event loop that the test runs in, or with `with`, which runs it in a thread and
-    hands out the same words without `await`. Nothing outlives the block.
+    Use it with `async with` in the event loop of the test, or with `with`, which runs it in a thread and offers the
+    same methods without `await`. Nothing outlives the block.
     """
 
     seed: int
-    """The seed of everything random; the same seed repeats it."""
+    """Seed of all random choices; the same seed repeats them."""
     clock: Clock
     """The brokers' clock."""
     topics: Topics
-    """Topics and records without a client."""
+    """Topics and their records, without a client."""
     laboratory: Laboratory
 
     def __init__(
@@ -71,29 +71,34 @@ class Cluster:
         host: str = "127.0.0.1",
         security: str | None = None,
     ) -> None:
-        """`profile`: `test` waits for nobody who is not there; `faithful` is Kafka 4.3 as it comes.
+        """Set up a cluster without starting it.
 
-        `as_kafka`: the release of Kafka whose API versions and defaults clients see, as in "2.8"; `kohort serve --help`
-        lists them. `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` says
-        which.
-        `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
-        does not exist, naming the nearest. `safety`: what `violations` looks for; None: nothing.
-        `security`: SSL, SASL_PLAINTEXT or SASL_SSL, with a throw-away authority and the users admin, alice and bob;
-        `client_config` says what clients need. None: plain text, and nobody logs in.
+        Args:
+            profile: `test` avoids waiting for absent members; `faithful` has the defaults of Kafka 4.3.
+            as_kafka: Kafka release whose API versions and defaults clients see, as in "2.8"; `kohort serve --help`
+                lists them.
+            seed: Seed of all random choices, including ids; the default is random and available as `self.seed`.
+            settings: Broker settings by Kafka's names, as in `{"group.max.size": 2}`.
+            safety: What `violations` checks; None disables the checks.
+            security: SSL, SASL_PLAINTEXT or SASL_SSL, with a temporary authority and the users admin, alice and bob;
+                `client_config` returns their settings. None means plaintext without logins.
+
+        Raises:
+            SettingError: A setting does not exist; the text suggests the nearest name.
         """
         if profile not in PROFILES:
             raise unknown("profile", profile, PROFILES)
         if safety is not None and not isinstance(safety, Budget):
-            raise ControlError(f"safety is a Budget, or None, which watches nothing; not {safety!r}")
+            raise ControlError(f"safety must be a Budget, or None to disable the checks; got {safety!r}")
         nodes = whole(nodes, "nodes", 1)
-        given = {name: as_setting(value) for name, value in (settings or {}).items()}
+        settings_by_name = {name: as_setting(value) for name, value in (settings or {}).items()}
         if as_kafka is not None:
-            given["kohort.as.kafka"] = as_kafka
+            settings_by_name["kohort.as.kafka"] = as_kafka
         if security is not None and security not in PROTOCOLS:
             raise unknown("security", security, PROTOCOLS)
-        if security is not None and "listeners" in given:
-            raise ControlError("security makes the listener, and so does the setting listeners; give one of them")
-        self._settings = Settings(given, profile, nodes)
+        if security is not None and "listeners" in settings_by_name:
+            raise ControlError("security and the setting listeners exclude each other")
+        self._settings = Settings(settings_by_name, profile, nodes)
         self._security = security
         self._secured: Secured | None = None
         self._nodes = nodes
@@ -110,13 +115,13 @@ class Cluster:
             if name in Cluster.__annotations__ and self.__dict__.get("_is_forked"):
                 raise RuntimeError(FORKED)
             if name in Cluster.__annotations__:
-                raise RuntimeError("the cluster has not started; ask it within `async with Cluster() as kafka:`")
+                raise RuntimeError("the cluster has not started; use it within `async with Cluster() as kafka:`")
             raise AttributeError(f"a cluster has no {name}")
 
     async def start(self) -> None:
-        """What `async with` does first. Raises RuntimeError if the cluster runs already."""
+        """Start the brokers, as `async with` does. Raise RuntimeError if the cluster is running."""
         if self._runs:
-            raise RuntimeError("the cluster runs already; make another one, or leave its block first")
+            raise RuntimeError("the cluster is running already; create another one, or leave its block first")
         log.configure(level="warning")
         clock = LabClock()
         try:
@@ -143,12 +148,17 @@ class Cluster:
         self.topics = laboratory.topics
 
     def _entrances(self, clock: LabClock) -> tuple[Settings, Entrances]:
-        """The settings that count, and where clients come in."""
+        """Return the effective settings and the listeners."""
         settings, users = self._settings, []
         if self._security is not None:
             self._secured = secured = Secured(self._security)
-            made = secured.settings(show_address(self._host, 0), settings.given.get("authorizer.class.name", ""))
-            settings, users = Settings(made | settings.given, settings.profile, self._nodes), secured.new_users
+            secured_settings = secured.settings(
+                show_address(self._host, 0), settings.given.get("authorizer.class.name", "")
+            )
+            settings, users = (
+                Settings(secured_settings | settings.given, settings.profile, self._nodes),
+                secured.new_users,
+            )
         if not settings.listeners:
             return settings, PlainEntrance(self._host, 0, Advertised())
         from kohort.broker.runtime.securing import Securing
@@ -160,23 +170,24 @@ class Cluster:
             self._secured.close()
 
     async def stop(self) -> list[str]:
-        """What `async with` does last: rules and gates are removed, and every connection closed.
+        """Remove rules and gates and close all connections, as the end of `async with` does.
 
-        Returns a line for each gate that was still held.
+        Returns:
+            A line for each gate that was still held.
         """
         self.laboratory.faults.clear()
         self.laboratory.appends.clear()
-        left = self.laboratory.gates.open_all()
+        held_gates = self.laboratory.gates.open_all()
         self.laboratory.waiters.close("the cluster has ended; call it before its block or its test ends")
         self.laboratory.server.stop()
         self._runs = False
         unwatch_forks(self)
         self._let_go()
-        await asyncio.sleep(0)  # lets the loop close what was closed
-        return left
+        await asyncio.sleep(0)  # lets the loop close the closed transports
+        return held_gates
 
     def on_forked(self) -> tuple[()]:
-        """Let all calls fail in a forked child; its server closes the sockets."""
+        """Make all calls fail in a forked child, whose server closes the sockets."""
         self._is_forked = True
         self.laboratory.waiters.close(FORKED)
         for name in ("clock", "laboratory", "topics"):
@@ -184,56 +195,60 @@ class Cluster:
         return ()
 
     def timeline(self, since_us: int = 0) -> str:
-        """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""
+        """Return the events of all groups as text, optionally only since a time of the cluster's clock."""
         happened = self.laboratory.recorder.groups_since(since_us)
-        shown = [group for group in self.groups if group.id in happened or not since_us]
-        gone = [group_of(self.laboratory, each) for each in sorted(happened - {group.id for group in self.groups})]
-        return "\n".join(group.timeline(since_us) for group in (*shown, *gone)) or "there is no group"
+        existing = [group for group in self.groups if group.id in happened or not since_us]
+        deleted = [
+            group_of(self.laboratory, group_id) for group_id in sorted(happened - {group.id for group in self.groups})
+        ]
+        return "\n".join(group.timeline(since_us) for group in (*existing, *deleted)) or "no groups"
 
     @property
     def violations(self) -> list[str]:
-        """What has happened that must never happen, a sentence each; see `kohort.control.safety`."""
+        """Violations of safety properties, as sentences; see `kohort.control.safety`."""
         safety = self.laboratory.safety
         return list(safety.violations) if safety is not None else []
 
     # Nodes
 
     async def stop_node(self, node: int) -> None:
-        """Stops one node while the others run: its port is closed, and others lead what it led, where they can."""
-        found = self._node(node)
-        if not found.running:
+        """Stop one node: its port is closed, and other nodes become leaders and coordinators if possible."""
+        stopped_node = self._node(node)
+        if not stopped_node.running:
             raise ValueError(f"node {node} is stopped already")
-        self.laboratory.server.stop_node(found)
+        self.laboratory.server.stop_node(stopped_node)
         await asyncio.sleep(0)
 
     async def start_node(self, node: int) -> None:
-        """Starts a stopped node, on the port it had."""
-        found = self._node(node)
-        if found.running:
-            raise ValueError(f"node {node} runs already")
-        await self.laboratory.server.start_node(found)
+        """Start a stopped node, on the same port."""
+        started_node = self._node(node)
+        if started_node.running:
+            raise ValueError(f"node {node} is running already")
+        await self.laboratory.server.start_node(started_node)
 
     def _node(self, node_id: int) -> Node:
         node = self.laboratory.cluster.node(node_id)
         if node is None:
-            raise ValueError(f"there is no node {node_id}; there are {self.nodes}")
+            raise ValueError(f"node {node_id} does not exist; the nodes are {self.nodes}")
         return node
 
-    # What there is
+    # Contents
 
     @property
     def bootstrap(self) -> str:
-        """What clients call `bootstrap.servers`: every node's address, with commas between."""
+        """Value of `bootstrap.servers`: the addresses of all nodes, separated by commas."""
         return ",".join(show_address(self._host, node.port) for node in self.laboratory.cluster.nodes)
 
     def client_config(
         self, user: str = "alice", *, library: str = "confluent-kafka", mechanism: str = "SCRAM-SHA-512"
     ) -> dict[str, Any]:
-        """What a client needs to come in as `user`: admin, alice or bob, whose password is `alice-secret` and so on.
+        """Return the settings that a client needs to connect as `user`.
 
-        `library`: aiokafka, confluent-kafka, java, kafka-python or librdkafka; the names are that library's own.
-        `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, where clients log in. Of a cluster without
-        `security` it is the addresses alone.
+        Args:
+            user: admin, alice or bob, whose password is `alice-secret` and so on.
+            library: aiokafka, confluent-kafka, java, kafka-python or librdkafka; determines the names of the settings.
+            mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, if clients log in. Without `security` the
+                result only has the addresses.
         """
         if library not in LIBRARIES:
             raise unknown("library", library, LIBRARIES)
@@ -243,53 +258,53 @@ class Cluster:
 
     @property
     def id(self) -> str:
-        """The cluster id that clients get."""
+        """Cluster id as clients receive it."""
         return self.laboratory.cluster.cluster_id
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of the brokers."""
+        """Ids of the brokers."""
         return [node.id for node in self.laboratory.cluster.nodes]
 
     @property
     def faults(self) -> Faults:
-        """Rules that spoil requests."""
+        """Rules that change requests and responses."""
         return self.laboratory.faults
 
     @property
     def acls(self) -> Acls:
-        """Who may do what, in a cluster with an authorizer."""
+        """ACLs of a cluster with an authorizer."""
         return self.laboratory.acls
 
     @property
     def appends(self) -> Appends:
-        """What coordinators write, to fail, to be slow, or to be held."""
+        """Rules for coordinators' writes: fail, delay or hold them."""
         return self.laboratory.appends
 
     @property
     def gates(self) -> Gates:
-        """Stops at which requests wait for the test."""
+        """Gates at which requests wait for the test."""
         return self.laboratory.gates
 
     def group(self, group_id: str) -> Group:
-        """A classic group or a consumer group, whether it is there yet or not."""
+        """Return a classic group or a consumer group, which need not exist."""
         return Group(self.laboratory, group_id)
 
     def share_group(self, group_id: str) -> ShareGroup:
-        """A share group (KIP-932), whether it is there yet or not."""
+        """Return a share group (KIP-932), which need not exist."""
         from kohort.control.lab_share_group import ShareGroup  # not for tests without such groups
 
         return ShareGroup(self.laboratory, group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup:
-        """A streams group (KIP-1071), whether it is there yet or not."""
+        """Return a streams group (KIP-1071), which need not exist."""
         from kohort.control.lab_streams_group import StreamsGroup  # not for tests without such groups
 
         return StreamsGroup(self.laboratory, group_id)
 
     @property
     def groups(self) -> list[Group | ShareGroup | StreamsGroup]:
-        """The groups that there are, of every kind, by id."""
+        """All existing groups of every type, sorted by id."""
         return [group_of(self.laboratory, group_id) for group_id in self.laboratory.group_ids()]
 
     def __repr__(self) -> str:
@@ -306,12 +321,12 @@ class Cluster:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         report(await self.stop())
 
     def __enter__(self) -> SyncCluster:
-        """A cluster with the same methods, without `await`; see `kohort.testing.remote`."""
+        """Start the cluster in a thread; its methods need no `await` (`kohort.testing.remote`)."""
         from kohort.testing.remote import InThread
 
         runner = InThread(self)
@@ -320,7 +335,7 @@ class Cluster:
         return entered
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
         report(self._in_thread.stop())

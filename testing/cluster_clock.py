@@ -1,4 +1,4 @@
-"""The brokers' clock, as a test holds it."""
+"""The brokers' clock, under the test's control."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from kohort.testing.remote import warn_caller
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
 
-TURNS = 3
-"""Turns of the event loop after a jump: one to write, one to be read, one for good measure."""
+TURNS = 3  # turns of the event loop after a jump: one to write, one to read, and a spare one
 
 
 class Clock:
-    """Runs like the machine's until it is changed. It moves the brokers' timers, and nobody else's."""
+    """Clock that follows the machine's until it is changed. It only affects the brokers' timers."""
 
     def __init__(self, laboratory: Laboratory) -> None:
         self._laboratory = laboratory
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since the cluster was made, by its own clock."""
+        """Milliseconds of the cluster's clock since its creation."""
         return self._laboratory.clock.now_ms()
 
     def pause(self) -> None:
-        """Stands still: no session ends, no rebalance times out. Requests are answered all the same."""
+        """Stop the clock: no session expires, no rebalance times out. Requests are still handled."""
         self._laboratory.clock.pause()
 
     def run(self, scale: float | None = None) -> None:
-        """Goes on, `scale` times as fast as the machine's clock if that is given."""
+        """Resume the clock, optionally `scale` times as fast as the machine's."""
         self._laboratory.clock.run(scale)
 
     async def advance(
@@ -45,14 +44,14 @@ class Clock:
         expire_live_members: bool = False,
         patience: Seconds = PATIENCE_S,
     ) -> None:
-        """Move the clock forward; everything that falls due on the way happens, in its order.
+        """Move the clock forward and run all timers that expire on the way, in order.
 
         The jump is the sum of `seconds`, which may be a timedelta, `minutes` and `hours`.
 
-        A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
-        and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
-        halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
-        `expire_live_members=True` waits for nobody, and lets sessions end that would have been kept.
+        A member with an open connection is treated as if it had sent its heartbeats, unless a fault silences it, and
+        does not expire. Where a group waits for such a member to rejoin, to sync or to revoke partitions, the jump
+        halts until it has, at most `patience` real seconds each time, and then warns which members it did not wait for.
+        `expire_live_members=True` disables both: live members expire, and the jump never halts.
         """
         length = as_seconds(seconds, "a jump") + 60 * number(minutes, "minutes") + 3_600 * number(hours, "hours")
         jump_ms = length_ms(length, "a jump")

@@ -1,4 +1,4 @@
-"""What a test has left behind, as pytest shows it."""
+"""Warnings about gates that a test left held."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from warnings import warn
 from kohort.protocol.visible import visible
 
 
-def report(left: list[str]) -> None:
-    """A warning for each line; pytest shows them with the test whose `with` block has ended."""
-    for line in left:
+def report(lines: list[str]) -> None:
+    """Warn about each line; pytest shows the warnings with the test whose `with` block has ended."""
+    for line in lines:
         warn(visible(line), stacklevel=3)

@@ -1,13 +1,13 @@
-"""The pytest plugin: clusters as fixtures. Installed with kohort, loaded by pytest itself.
+"""Pytest plugin with clusters as fixtures. It is installed with kohort and loaded by pytest itself.
 
     @pytest.mark.kafka(nodes=3, settings={"group.max.size": 2})
     async def test_orders(kafka): ...
 
-`kafka` is a fresh cluster for each test; `kafka_module`, `kafka_package` and `kafka_session` serve several tests.
-`kafka_factory` makes as many as a test wants. What they start is said by `kafka_nodes`, `kafka_profile` and
-`kafka_settings` in pytest's configuration, by the mark `kafka`, and by a parameter of the fixture, the last one first.
-Clusters run in a thread. A test that is a coroutine awaits what takes its time (`await group.wait_stable()`); to any
-other the same words just take it.
+`kafka` is a fresh cluster for each test; `kafka_module`, `kafka_package` and `kafka_session` are shared by several
+tests. `kafka_factory` creates any number of clusters. Their options come from `kafka_nodes`, `kafka_profile` and
+`kafka_settings` in pytest's configuration, the mark `kafka`, and the parameter of the fixture; the last one wins.
+Clusters run in a thread. A coroutine test awaits calls that take time (`await group.wait_stable()`); in any other test
+the same calls block.
 """
 
 from __future__ import annotations
@@ -29,27 +29,24 @@ MARK = "kafka"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the mark."""
     config.stash[ENDED] = []
     config.stash[SHARED] = {}
     config.addinivalue_line(
         "markers",
         "kafka(nodes=1, profile='test', as_kafka=None, seed=None, settings=None, safety=Budget(), security=None): "
-        "what the fixture `kafka` starts",
+        "options of the cluster of the fixture `kafka`",
     )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--kafka-seed N` repeats what a seed gave; the others say what fixtures start."""
+    """Add the options and settings of the fixtures."""
     group = parser.getgroup("kohort")
     group.addoption(
-        "--kafka-seed", type=int, default=None, metavar="N", help="seed of all clusters that are not given another"
+        "--kafka-seed", type=int, default=None, metavar="N", help="seed of all clusters without a seed of their own"
     )
-    group.addoption(
-        "--kafka-proxy", default=None, metavar="HOST:PORT,...", help="the cluster before which `kafka_proxy` stands"
-    )
-    parser.addini("kafka_proxy", "the cluster before which the fixture kafka_proxy stands, HOST:PORT", default="")
-    parser.addini("kafka_proxy_config", "a file of client properties: how the proxy logs in there", default="")
+    group.addoption("--kafka-proxy", default=None, metavar="HOST:PORT,...", help="the cluster behind `kafka_proxy`")
+    parser.addini("kafka_proxy", "the cluster behind the fixture kafka_proxy, HOST:PORT", default="")
+    parser.addini("kafka_proxy_config", "a file of client properties for the proxy's login", default="")
     parser.addini("kafka_nodes", "nodes of each cluster that kohort's fixtures start", default="")
     parser.addini("kafka_profile", "their profile: test or faithful", default="")
     parser.addini("kafka_settings", "their settings, NAME=VALUE by Kafka's names", type="linelist", default=[])
@@ -57,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def _kafka_thread(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The thread of all clusters that fixtures make: one for each process, as with pytest-xdist."""
+    """The thread of all clusters of fixtures: one for each process, as with pytest-xdist."""
     from kohort.testing.remote import Thread
 
     with _refused_in_a_sentence():
@@ -68,7 +65,7 @@ def _kafka_thread(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
-    """A fresh cluster for this test, with what its mark `kafka` asks for. See `kohort.testing.Cluster`."""
+    """A fresh cluster for this test, with the options of its mark `kafka`. See `kohort.testing.Cluster`."""
     with _refused_in_a_sentence():
         options = _options(request.config, request.node.get_closest_marker(MARK), getattr(request, "param", None))
         handed_out, end = _own(request, _kafka_thread, options)
@@ -78,7 +75,7 @@ def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def kafka_factory(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Callable[..., Any]]:
-    """Makes clusters for this test: `kafka_factory(nodes=3)`. It takes what the mark `kafka` takes."""
+    """Factory of clusters for this test: `kafka_factory(nodes=3)`, with the options of the mark `kafka`."""
     ends: list[Callable[[], None]] = []
 
     def make(*arguments: Any, **options: Any) -> Any:
@@ -95,7 +92,7 @@ def kafka_factory(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterato
 
 @pytest.fixture
 def kafka_proxy(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
-    """A proxy before a cluster that is there already, for this test. See `kohort.testing.Proxy`."""
+    """A proxy in front of an existing cluster, for this test. See `kohort.testing.Proxy`."""
     from kohort.testing.remote import AwaitsOrWaits, InThread
 
     with _refused_in_a_sentence():
@@ -111,20 +108,18 @@ def kafka_proxy(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[
 
 
 def _proxy(config: pytest.Config) -> Any:
-    """As the command line and the configuration say. Raises ControlError where they name no cluster."""
+    """Return the configured proxy. Raise ControlError if no cluster is configured."""
     from kohort.control.control_errors import ControlError
     from kohort.testing import Proxy
 
     bootstrap = config.getoption("kafka_proxy") or config.getini("kafka_proxy")
     if not bootstrap:
-        raise ControlError(
-            "kafka_proxy stands before a cluster; name it with --kafka-proxy HOST:PORT, or in pytest.ini"
-        )
+        raise ControlError("kafka_proxy requires a cluster; set --kafka-proxy HOST:PORT, or kafka_proxy in pytest.ini")
     return Proxy(bootstrap, command_config=config.getini("kafka_proxy_config") or None)
 
 
 def _own(request: pytest.FixtureRequest, thread: Any, options: dict[str, Any]) -> tuple[Any, Callable[[], None]]:
-    """Starts a cluster of one test. Returns it as the test sees it, and what ends it."""
+    """Start a cluster for one test. Return its object for the test, and the function that ends it."""
     runner, cluster, handed_out = _started(thread, options)
     used = _uses(request.node, runner, cluster)
 
@@ -132,13 +127,13 @@ def _own(request: pytest.FixtureRequest, thread: Any, options: dict[str, Any]) -
         violations = runner.call(lambda: list(cluster.laboratory.safety.finish() if cluster.laboratory.safety else ()))
         used.lift()
         request.config.stash[ENDED].append(runner.stop)
-        _judge(request.node, used, used.left, violations)
+        _judge(request.node, used, used.held_gates, violations)
 
     return handed_out, end
 
 
 def _shared(scope: Any, tests: str) -> Any:
-    """Makes the fixture of a cluster that several tests share."""
+    """Return the fixture of a cluster that several tests share."""
 
     def fixture(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
         mark = None if scope == "session" else request.node.get_closest_marker(MARK)
@@ -150,9 +145,9 @@ def _shared(scope: Any, tests: str) -> Any:
         del request.config.stash[SHARED][id(handed_out)]
         request.config.stash[ENDED].append(runner.stop)
 
-    fixture.__doc__ = f"""One cluster for {tests}; tests keep apart by their groups' and topics' names.
+    fixture.__doc__ = f"""One cluster for {tests}; tests must use different names of groups and topics.
 
-    Rules and gates end with each test that uses it, and the clock runs again.
+    After each test that uses it, rules and gates are removed, and the clock runs.
     """
     return pytest.fixture(scope=scope, name=f"kafka_{scope}")(fixture)
 
@@ -164,34 +159,34 @@ kafka_module = _shared("module", "all tests of a module")
 
 @pytest.fixture
 def _kafka_of_this_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The part of one test in clusters that it shares; `pytest_itemcollected` lets every test have it that uses one."""
+    """One test's part in shared clusters; `pytest_itemcollected` adds it to tests that use one."""
     names = [name for name in SHARED_NAMES if name in request.fixturenames]
     _refuse_idle_mark(request, names)
     shared = [request.config.stash[SHARED][id(request.getfixturevalue(name))] for name in names]
-    using = [(_uses(request.node, *each), *each) for each in shared]
+    using = [(_uses(request.node, *pair), *pair) for pair in shared]
     yield
     for used, runner, cluster in using:
-        left, violations = runner.call(cluster.laboratory.reset)
-        _judge(request.node, used, used.left + left, violations)
+        held_gates, violations = runner.call(cluster.laboratory.reset)
+        _judge(request.node, used, used.held_gates + held_gates, violations)
 
 
 def _refuse_idle_mark(request: pytest.FixtureRequest, names: list[str]) -> None:
-    """Fails a test whose mark nobody heeds."""
+    """Fail a test whose mark has no effect."""
     if {"kafka", "kafka_factory"} & set(request.fixturenames):
         return
     heeds_modules = names != ["kafka_session"]
     marks = request.node.own_markers if heeds_modules else list(request.node.iter_markers(MARK))
     if any(mark.name == MARK for mark in marks):
-        where = " It heeds a mark of the module: `pytestmark = pytest.mark.kafka(…)`." if heeds_modules else ""
+        hint = " A mark of the module can: `pytestmark = pytest.mark.kafka(…)`." if heeds_modules else ""
         pytest.fail(
-            f"@pytest.mark.kafka says what the fixture `kafka` starts; `{names[-1]}` is one cluster for several tests, "
-            f"and takes no mark of one.{where} Use `kafka` here, or leave the mark out",
+            f"@pytest.mark.kafka configures the fixture `kafka`; `{names[-1]}` is one cluster for several tests, "
+            f"which the mark of one test cannot configure.{hint} Use `kafka` here, or remove the mark",
             pytrace=False,
         )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Lets what a test leaves in the cluster of the run end with it, after its own fixtures."""
+    """Remove a test's rules and gates of a shared cluster after its own fixtures."""
     names: list[str] = getattr(item, "fixturenames", [])
     if END not in names and not SHARED_NAMES.isdisjoint(names):
         names.insert(0, END)
@@ -199,23 +194,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forgets what an earlier run of the test has used."""
+    """Forget the clusters of an earlier run of the test."""
     item.stash[USED] = []
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Ends rules and opens gates when the test function is over: fixtures, such as consumers that leave, come after."""
+    """End rules and open gates after the test function, before fixtures such as consumers that leave."""
     try:
         return (yield)
     finally:
-        for each in item.stash.get(USED, ()):
-            each.lift()
+        for used in item.stash.get(USED, ()):
+            used.lift()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Stops clusters when all fixtures have ended, whatever their order: clients wait for ever for one that is gone."""
+    """Stop clusters after all other fixtures, because clients would wait forever for a stopped cluster."""
     try:
         return (yield)
     finally:
@@ -228,15 +223,15 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Prints, for a test that failed, what happened in its groups and how to have it again."""
+    """Print, for a failed test, the events in its groups and how to repeat them."""
     report = yield
     if report.failed:
-        report.sections += [each.section for each in item.stash.get(USED, ())]
+        report.sections += [used.section for used in item.stash.get(USED, ())]
     return report
 
 
 class Used:
-    """A cluster that a test uses, and what is told of it at its end."""
+    """Cluster that a test uses, with its report."""
 
     def __init__(self, item: pytest.Item, runner: InThread, cluster: Cluster) -> None:
         self._runner = runner
@@ -245,14 +240,12 @@ class Used:
         self._since_us = runner.call(lambda: cluster.laboratory.clock.now_us())
         self._ended: tuple[str, str] | None = None
         self._awaits = _awaits(item)
-        self.left: list[str] = []
-        """A line for each gate that the test has left held."""
-        self.unawaited: list[str] = []
-        """A sentence for each call of a test that is not a coroutine that did not wait."""
+        self.held_gates: list[str] = []  # a line for each gate that the test has left held
+        self.unawaited: list[str] = []  # a sentence for each call of a synchronous test that did not wait
 
     @property
     def section(self) -> tuple[str, str]:
-        """What is told of it when the test failed: its title, and its text."""
+        """Title and text for the report of a failed test."""
         if self._ended is not None:
             return self._ended
         seed = self._cluster.seed
@@ -260,17 +253,17 @@ class Used:
         return f"kafka, seed {seed} (repeat with --kafka-seed {seed})", text
 
     def lift(self) -> None:
-        """Ends what the test has done to the brokers."""
+        """Remove the test's rules and gates."""
 
         def work() -> None:
             laboratory = self._cluster.laboratory
-            self.left += laboratory.lift()
+            self.held_gates += laboratory.lift()
             self._idle += laboratory.faults.take_idle()
 
         self._runner.call(work)
 
     def end(self) -> None:
-        """Keeps what is told of it, and nothing else: pytest holds on to this until its run ends."""
+        """Keep only the report, because pytest keeps this object until its run ends."""
         self._ended = self.section
         unawaited = self._runner.take_unawaited()
         self.unawaited = [] if self._awaits else unawaited  # Python itself warns a coroutine of an await that it forgot
@@ -283,26 +276,26 @@ def _awaits(item: pytest.Item) -> bool:
 
 
 def _uses(item: pytest.Item, runner: InThread, cluster: Cluster) -> Used:
-    """Notes that a test uses a cluster."""
+    """Note that a test uses a cluster."""
     used = Used(item, runner, cluster)
     item.stash[USED].append(used)
     return used
 
 
-def _judge(item: pytest.Item, used: Used, left: list[str], violations: list[str]) -> None:
+def _judge(item: pytest.Item, used: Used, held_gates: list[str], violations: list[str]) -> None:
     """Warn about gates that a test left held, and fail it after a violation, or a call that did not wait."""
     used.end()
-    for line in left:
+    for line in held_gates:
         item.warn(pytest.PytestWarning(visible(line)))
     if violations:
-        pytest.fail("this must never happen: " + visible("; ".join(violations)), pytrace=False)
+        pytest.fail("safety violation: " + visible("; ".join(violations)), pytrace=False)
     if used.unawaited:
         pytest.fail(visible("; ".join(used.unawaited)), pytrace=False)
 
 
 @contextmanager
 def _refused_in_a_sentence() -> Iterator[None]:
-    """Fails a test whose mark, parameter or configuration is wrong, with the sentence and none of our frames."""
+    """Fail a test with an invalid mark, parameter or configuration, without a traceback of kohort."""
     from kohort.broker.settings.broker_settings import SettingError
     from kohort.control.control_errors import ControlError
 
@@ -313,7 +306,7 @@ def _refused_in_a_sentence() -> Iterator[None]:
 
 
 def _started(thread: Any, options: dict[str, Any]) -> tuple[InThread, Cluster, Any]:
-    """A cluster that runs: its thread's end, itself, and what a test is handed out."""
+    """Start a cluster. Return the handle of its thread, the cluster, and the object for the test."""
     from kohort.testing import Cluster
     from kohort.testing.remote import AwaitsOrWaits, InThread
 
@@ -323,7 +316,7 @@ def _started(thread: Any, options: dict[str, Any]) -> tuple[InThread, Cluster, A
 
 
 def _options(config: pytest.Config, mark: pytest.Mark | None, param: object) -> dict[str, Any]:
-    """What a cluster is made of, as the configuration, a mark and a fixture's parameter say; the last one counts."""
+    """Merge the options from the configuration, a mark and a fixture's parameter; the last one wins."""
     from kohort.control.control_errors import ControlError, unknown
 
     options = _configured(config)
@@ -332,7 +325,9 @@ def _options(config: pytest.Config, mark: pytest.Mark | None, param: object) -> 
         if mark.args:
             options["nodes"], *more = mark.args
             if more:
-                raise ControlError(f"@pytest.mark.kafka takes nodes alone without its name; give {more[0]!r} one")
+                raise ControlError(
+                    f"@pytest.mark.kafka accepts only nodes as a positional argument; pass {more[0]!r} by name"
+                )
     if isinstance(param, Mapping):
         options |= param
     elif param is not None:
@@ -352,14 +347,14 @@ def _configured(config: pytest.Config) -> dict[str, Any]:
     nodes, profile = config.getini("kafka_nodes"), config.getini("kafka_profile")
     if nodes:
         if not nodes.isdecimal():
-            raise ControlError(f"kafka_nodes in pytest's configuration is a whole number, not {nodes!r}")
+            raise ControlError(f"kafka_nodes in pytest's configuration must be an integer, got {nodes!r}")
         options["nodes"] = int(nodes)
     if profile:
         options["profile"] = profile
     pairs = [line.partition("=") for line in config.getini("kafka_settings")]
     for name, equals, _ in pairs:
         if not equals:
-            raise ControlError(f"kafka_settings in pytest's configuration are NAME=VALUE, not {name!r}")
+            raise ControlError(f"kafka_settings in pytest's configuration must be NAME=VALUE, got {name!r}")
     if pairs:
         options["settings"] = {name.strip(): value.strip() for name, _, value in pairs}
     return options
@@ -370,6 +365,6 @@ SHARED_NAMES = frozenset({"kafka_session", "kafka_package", "kafka_module"})
 END = "_kafka_of_this_test"
 USED = pytest.StashKey[list["Used"]]()
 ENDED = pytest.StashKey[list[Callable[[], object]]]()
-"""What stops the clusters, and at last the thread, of fixtures that have ended."""
+"""Functions that stop the clusters, and finally the thread, of fixtures that have ended."""
 SHARED = pytest.StashKey[dict[int, tuple["InThread", "Cluster"]]]()
-"""The clusters that several tests share, by the identity of what tests see of them."""
+"""Shared clusters by the identity of their objects for tests."""

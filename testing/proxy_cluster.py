@@ -1,4 +1,4 @@
-"""A cluster that is there already, through a proxy, for as long as a `with` block lasts."""
+"""Existing cluster behind a proxy, for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -27,18 +27,23 @@ if TYPE_CHECKING:
 
 
 class Proxy:
-    """Stands before a cluster, of kohort or any other Kafka, with the laboratory's rules and gates.
+    """Proxy in front of a cluster, kohort's or any other Kafka, with the laboratory's rules and gates.
 
-    Use it with `async with`, in the event loop that the test runs in, or with `with`, which runs it in a thread.
+    Use it with `async with` in the event loop of the test, or with `with`, which runs it in a thread.
     """
 
     def __init__(self, bootstrap: str, *, command_config: str | Path | None = None) -> None:
-        """`bootstrap`: HOST:PORT, several with commas. `command_config`: Kafka's client properties for TLS and a login.
+        """Set up a proxy without starting it.
 
-        Raises ControlError for what is no address, or no such file.
+        Args:
+            bootstrap: HOST:PORT, several with commas.
+            command_config: Kafka's client properties for TLS and a login.
+
+        Raises:
+            ControlError: An address is invalid, or the file can't be used.
         """
         try:
-            self._where = [parse_address(each.strip()) for each in bootstrap.split(",")]
+            self._addresses = [parse_address(address.strip()) for address in bootstrap.split(",")]
             self._security = OPEN if command_config is None else from_file(Path(command_config))
         except (AddressError, SecurityError) as problem:
             raise ControlError(str(problem)) from None
@@ -48,14 +53,16 @@ class Proxy:
         self._in_thread: InThread | None = None
 
     async def start(self) -> None:
-        """What `async with` does first.
+        """Connect to the cluster and start listening, as `async with` does.
 
-        Raises ControlError if no broker lets the proxy in, and RuntimeError if the proxy runs already.
+        Raises:
+            ControlError: No broker accepts the proxy.
+            RuntimeError: The proxy is running.
         """
         if self._runs:
-            raise RuntimeError("the proxy runs already; make another one, or leave its block first")
+            raise RuntimeError("the proxy is running already; create another one, or leave its block first")
         log.configure(level="warning")
-        server = ProxyServer(self._where, asyncio.get_running_loop(), SystemClock(), self._security)
+        server = ProxyServer(self._addresses, asyncio.get_running_loop(), SystemClock(), self._security)
         try:
             await server.reach()
         except BrokerError as problem:
@@ -67,17 +74,17 @@ class Proxy:
         watch_forks(self)
 
     async def stop(self) -> list[str]:
-        """What `async with` does last. Returns a line for each gate that was still held."""
-        left = self._started.laboratory.lift()
+        """Close all connections, as the end of `async with` does. Return a line for each gate that was still held."""
+        held_gates = self._started.laboratory.lift()
         self._started.laboratory.waiters.close("the proxy has ended; call it before its block or its test ends")
         self._started.stop()
         self._runs = False
         unwatch_forks(self)
-        await asyncio.sleep(0)  # lets the loop close what was closed
-        return left
+        await asyncio.sleep(0)  # lets the loop close the closed transports
+        return held_gates
 
     def on_forked(self) -> tuple[()]:
-        """Let all calls fail in a forked child; its server closes the sockets."""
+        """Make all calls fail in a forked child, whose server closes the sockets."""
         self._started.laboratory.waiters.close(FORKED)
         self._is_forked = True
         return ()
@@ -87,20 +94,20 @@ class Proxy:
         if self._is_forked:
             raise RuntimeError(FORKED)
         if self._server is None:
-            raise RuntimeError("the proxy has not started; ask it within `async with Proxy(…) as kafka:`")
+            raise RuntimeError("the proxy has not started; use it within `async with Proxy(…) as kafka:`")
         return self._server
 
     @property
     def bootstrap(self) -> str:
-        """What clients call `bootstrap.servers`."""
+        """Value of `bootstrap.servers`."""
         return self._started.address
 
     def client_config(
         self, user: str = "alice", *, library: str = "confluent-kafka", mechanism: str = "SCRAM-SHA-512"
     ) -> dict[str, Any]:
-        """What a client needs to come in, in the words of its `library`, as of `Cluster.client_config`.
+        """Return the settings that a client needs to connect, with the same arguments as `Cluster.client_config`.
 
-        It is the address alone, whoever comes: clients speak plainly. A login that is passed on is theirs to add.
+        They only have the address, because clients connect in plaintext. A client that logs in itself adds its login.
         """
         if library not in LIBRARIES:
             raise unknown("library", library, LIBRARIES)
@@ -108,31 +115,33 @@ class Proxy:
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of the brokers that clients have heard of."""
+        """Ids of the brokers that clients know."""
         return self._started.nodes
 
     @property
     def faults(self) -> Faults:
-        """Rules that spoil requests."""
+        """Rules that change requests and responses."""
         return self._started.laboratory.faults
 
     def group(self, group_id: str) -> ProxyGroup:
-        """A group, as far as its members speak through this proxy; asked for before it exists, or afterwards."""
+        """Return a group as far as its members connect through this proxy; it need not exist."""
         return self._started.laboratory.group_seen(group_id)
 
     @property
     def groups(self) -> list[ProxyGroup]:
-        """Those that have been heard of, by their ids."""
+        """All observed groups, sorted by id."""
         laboratory = self._started.laboratory
-        return [laboratory.group_seen(each) for each in laboratory.group_ids()]
+        return [laboratory.group_seen(group_id) for group_id in laboratory.group_ids()]
 
     @property
     def gates(self) -> Gates:
-        """Stops at which requests wait for the test."""
+        """Gates at which requests wait for the test."""
         return self._started.laboratory.gates
 
     def __repr__(self) -> str:
-        return "<a proxy that does not run>" if self._server is None or self._is_forked else f"<proxy {self.bootstrap}>"
+        return (
+            "<a proxy that is not running>" if self._server is None or self._is_forked else f"<proxy {self.bootstrap}>"
+        )
 
     # As a context
 
@@ -141,12 +150,12 @@ class Proxy:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         report(await self.stop())
 
     def __enter__(self) -> SyncProxy:
-        """A proxy with the same methods, without `await`; see `kohort.testing.remote`."""
+        """Start the proxy in a thread; its methods need no `await` (`kohort.testing.remote`)."""
         from kohort.testing.remote import InThread
 
         runner = InThread(self)
@@ -155,7 +164,7 @@ class Proxy:
         return entered
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
         report(self._in_thread.stop())

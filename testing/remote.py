@@ -1,8 +1,8 @@
-"""A cluster that runs in a thread of its own, and its words for tests on this side.
+"""Cluster in a thread of its own, and its remote objects for tests.
 
-`with Cluster()` hands out `Waits`: every call is waited for. With the plugin's fixtures a coroutine awaits what
-`Cluster` would let it await (`AwaitsOrWaits`). Whatever is asked is asked in the cluster's thread: a test never reads
-what is just being changed.
+`with Cluster()` returns `Waits`, whose calls block. With the plugin's fixtures a coroutine test awaits the same calls
+as with `Cluster` (`AwaitsOrWaits`). Every access runs in the cluster's thread, so that a test never reads a state in
+the middle of a change.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ T = TypeVar("T")
 ENDED = "the cluster has ended; call it before its `with` block or its test ends"
 
 OURS = ("kohort.testing", "kohort.control", "kohort.proxy")
-"""Objects of these rooms live in the thread and are handed out as remotes; everything else is a value."""
+"""Objects of these packages live in the thread and are returned as remotes; everything else is a value."""
 
 
 _warnings: ContextVar[list[str] | None] = ContextVar("_warnings", default=None)
-"""What a call that takes its time has to warn of; None: who asked runs in the same loop."""
+"""Warnings of a call that takes time; None if the caller is in the same loop."""
 
 
 def warn_caller(text: str) -> None:
-    """Warns whoever has called what takes its time: with the line of the call, not with one of this thread."""
+    """Warn the caller of a method that takes time, with the line of that call, not one of this thread."""
     warnings = _warnings.get()
     if warnings is None:
         warn(text, stacklevel=3)
@@ -51,7 +51,7 @@ LIBRARIES_THAT_PATCH = ("gevent", "eventlet")
 
 
 def refuse_patched() -> None:
-    """Raise ControlError if gevent or eventlet has replaced what an event loop in a thread is made of.
+    """Raise ControlError if gevent or eventlet has patched what an event loop in a thread depends on.
 
     Then the thread would be a greenlet of the caller's thread, or its sockets would belong to the caller's hub.
     """
@@ -66,7 +66,7 @@ def refuse_patched() -> None:
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that follows the machine's clock, even if a test has frozen the time of everything else."""
+    """Event loop that follows the machine's clock, even if a test has frozen the time of everything else."""
 
     def __init__(self) -> None:
         self._machine_ns = machines("monotonic_ns")
@@ -86,7 +86,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class Thread:
-    """An event loop in a thread."""
+    """Event loop in a thread."""
 
     def __init__(self) -> None:
         refuse_patched()
@@ -102,7 +102,7 @@ class Thread:
         return threading.current_thread() is self._thread
 
     def check(self) -> None:
-        """Raise an error if a call would not be answered."""
+        """Raise an error if a call would never return."""
         if self._is_forked:
             raise RuntimeError(FORKED)
         refuse_patched()
@@ -116,7 +116,7 @@ class Thread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread, and return its result or raise its error.
 
-        An error whose text is for the caller (a timeout, an unknown name) comes without frames of kohort.
+        An error whose text is for the caller (a timeout, an unknown name) is raised without frames of kohort.
         """
         __tracebackhide__ = True
         warnings: list[str] = []
@@ -143,7 +143,8 @@ class Thread:
     def start(self, work: Coroutine[Any, Any, T], warnings: list[str]) -> Awaitable[T]:
         """Start a coroutine in the thread, and return what the caller awaits in its own loop.
 
-        warnings: Gets the texts that the caller is to be warned with.
+        Args:
+            warnings: Receives the texts of warnings for the caller.
         """
         return asyncio.wrap_future(self._begin(work, warnings))
 
@@ -163,7 +164,6 @@ class Thread:
         return asyncio.run_coroutine_threadsafe(_warned(work, warnings), self._loop)
 
     def stop(self) -> None:
-        """End the loop and the thread."""
         self.check()
         unwatch_forks(self)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -172,7 +172,7 @@ class Thread:
 
 
 def _in_a_loop() -> bool:
-    """Whether whoever calls can await."""
+    """Return whether the caller can await."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -186,7 +186,7 @@ async def _warned(work: Coroutine[Any, Any, T], warnings: list[str]) -> T:
 
 
 class Unawaited:
-    """A call whose coroutine was handed out, until the caller awaits it."""
+    """Call whose coroutine was returned and has not been awaited."""
 
     def __init__(self, name: str) -> None:
         frame = sys._getframe(1)
@@ -211,7 +211,7 @@ async def _result(begun: Awaitable[T], warnings: list[str], on_awaited: Callable
 
 
 class Remote:
-    """An object in the thread of a cluster."""
+    """Object in the thread of a cluster."""
 
     _runner: InThread
     _inner: Any
@@ -242,7 +242,7 @@ class Remote:
 
     def _handed_out(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._handed_out(each) for each in value]
+            return [self._handed_out(item) for item in value]
         kind = type(value)
         if kind.__module__.startswith(OURS) and not hasattr(kind, "__dataclass_fields__"):
             return type(self)(self._runner, value)
@@ -252,16 +252,16 @@ class Remote:
         raise TypeError("a cluster cannot be copied or sent to another process; send its `bootstrap` instead")
 
     def __dir__(self) -> list[str]:
-        """For completion at a prompt."""
+        """Return the names of the object, for completion at a prompt."""
         return self._runner.call(lambda: dir(self._inner))
 
     def __enter__(self) -> Any:
         return self._handed_out(self._runner.call(self._inner.__enter__))
 
     def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._runner.call(lambda: self._inner.__exit__(kind, problem, trace))
+        self._runner.call(lambda: self._inner.__exit__(kind, error, trace))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._handed_out(self._runner.call(lambda: list(self._inner))))
@@ -290,7 +290,7 @@ class Remote:
 
 
 class Waits(Remote):
-    """For tests that are not coroutines."""
+    """Remote object for tests that are not coroutines."""
 
     def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
         __tracebackhide__ = True
@@ -298,10 +298,10 @@ class Waits(Remote):
 
 
 class AwaitsOrWaits(Remote):
-    """For tests that may be coroutines.
+    """Remote object for tests that may be coroutines.
 
     In a running event loop a call returns a coroutine, so that the test's own clients run meanwhile. Elsewhere, as in
-    a fixture of such a test that is not a coroutine, the call waits.
+    a fixture of such a test that is not a coroutine, the call blocks.
     """
 
     def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -316,19 +316,17 @@ class AwaitsOrWaits(Remote):
 
 
 class Started(Protocol):
-    """An object that can run in a thread: a `Cluster`, a `Proxy`."""
+    """Object that can run in a thread: a `Cluster`, a `Proxy`."""
 
-    async def start(self) -> None:
-        """Start it."""
-        ...
+    async def start(self) -> None: ...
 
     async def stop(self) -> list[str]:
-        """End it, and return a line for each gate that was still held."""
+        """Stop it, and return a line for each gate that was still held."""
         ...
 
 
 class InThread:
-    """A cluster in a thread, from `start` to `stop`. The thread may serve one cluster after the other."""
+    """Cluster in a thread, from `start` to `stop`. The thread may be used for several clusters one after the other."""
 
     def __init__(self, cluster: Started, thread: Thread | None = None) -> None:
         self._cluster = cluster
@@ -352,13 +350,11 @@ class InThread:
         return remote(self, self._cluster)
 
     def call(self, function: Callable[[], T]) -> T:
-        """Call a plain function in the cluster's thread."""
         __tracebackhide__ = True
         self._check_running()
         return self._thread.call(function)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the cluster's thread, and wait for its result."""
         __tracebackhide__ = True
         self._check_running(work)
         return self._thread.run(work)

@@ -1,4 +1,4 @@
-"""A recorded conversation, played on a cluster or on a kohort of its own."""
+"""Replay of a recorded conversation, on a cluster or on a kohort of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MovedClock:
-    """The clock of kohort's own brokers, which is moved to the moment at which something was said (`Pace`)."""
+    """Clock of kohort's own brokers, moved to the recorded times (`Pace`)."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -32,7 +32,7 @@ class MovedClock:
         clock.pause()
 
     async def until(self, at_ms: int) -> None:
-        """See `Pace`. Nobody is kept alive: who was silent in the recording is silent here."""
+        """Move the clock. Silent members of the recording expire as they did there."""
         if self._start_ms is None:
             self._start_ms = self._clock.now_ms - at_ms
         ahead_ms = self._start_ms + at_ms - self._clock.now_ms
@@ -40,7 +40,7 @@ class MovedClock:
             await self._clock.advance(ahead_ms / 1000, expire_live_members=True)
 
     def behind(self, late_ms: int) -> None:
-        """See `Pace`. This clock stands still meanwhile."""
+        """Ignore the delay: this clock stops meanwhile."""
 
 
 def replay(
@@ -52,32 +52,39 @@ def replay(
     rename: str = "",
     settings: Mapping[str, object] | None = None,
 ) -> Played:
-    """Plays a `.talk` file of `kohort proxy --record`. `played.differences` says what was not as recorded.
+    """Replay a `.talk` file of `kohort proxy --record`, and block until it has ended.
 
-    `bootstrap`: HOST:PORT, several with commas. None: a kohort of its own, with `settings`, whose clock is moved, so
-    that nothing waits; `command_config` and `rename` mean nothing then, nor do `settings` with `bootstrap`. `speed`:
-    seconds of the recording in one of a clock's. `rename`: a suffix for groups and transactional ids. It waits until
-    all is played; within an event loop await `replay_async`, which is the same. Raises ControlError for what can't be
-    played, SettingError for a setting that can't be used.
+    `played.differences` has the differences from the recording. Within an event loop await `replay_async` instead.
+
+    Args:
+        bootstrap: HOST:PORT, several with commas. None starts a kohort with `settings`, whose clock is moved, so that
+            nothing waits; `command_config` and `rename` have no effect then.
+        speed: Recorded seconds per second of the clock.
+        rename: Suffix for groups and transactional ids.
+        settings: Broker settings; without effect with `bootstrap`.
+
+    Raises:
+        ControlError: The file can't be replayed.
+        SettingError: A setting can't be used.
     """
     refuse_patched()
     played: list[Played] = []
-    problems: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            told = replay_async(
+            replaying = replay_async(
                 talk, bootstrap, command_config=command_config, speed=speed, rename=rename, settings=settings
             )
-            played.append(asyncio.run(told))
-        except BaseException as problem:  # raised below
-            problems.append(problem)
+            played.append(asyncio.run(replaying))
+        except BaseException as error:  # raised below
+            errors.append(error)
 
     thread = Thread(target=run, name="replay", daemon=True)
     thread.start()
     thread.join()
-    if problems:
-        raise problems[0]
+    if errors:
+        raise errors[0]
     return played[0]
 
 
@@ -90,42 +97,42 @@ async def replay_async(
     rename: str = "",
     settings: Mapping[str, object] | None = None,
 ) -> Played:
-    """`replay`, for tests with an event loop."""
+    """Replay a `.talk` file in the running event loop, as `replay` does."""
     try:
         recorded = read_talk(Path(talk))
         if bootstrap is None:
             return await play_here(recorded, settings or {}, speed)
-        where = [parse_address(each.strip()) for each in bootstrap.split(",")]
+        addresses = [parse_address(address.strip()) for address in bootstrap.split(",")]
         security = OPEN if command_config is None else from_file(Path(command_config))
-        return await play_there(recorded, where, security, speed, rename)
+        return await play_there(recorded, addresses, security, speed, rename)
     except (AddressError, BrokerError, ReplayError, SecurityError, TalkError) as problem:
         raise ControlError(str(problem)) from None
 
 
 async def play_there(
     talk: Talk,
-    where: list[tuple[str, int]],
+    addresses: list[tuple[str, int]],
     security: Security = OPEN,
     speed: float | None = None,
     rename: str = "",
-    told: Callable[[Difference], None] | None = None,
+    on_difference: Callable[[Difference], None] | None = None,
 ) -> Played:
-    """Plays on a cluster. Raises BrokerError, ReplayError, SecurityError."""
-    cluster = ReplayedCluster(where, security, security.context() if security.tls else None)
-    return await play(talk, ReplayStage(cluster), RealTime(speed or 1.0), told, rename)
+    """Replay on an existing cluster. Raise BrokerError, ReplayError or SecurityError on failure."""
+    cluster = ReplayedCluster(addresses, security, security.context() if security.tls else None)
+    return await play(talk, ReplayStage(cluster), RealTime(speed or 1.0), on_difference, rename)
 
 
 async def play_here(
     talk: Talk,
     settings: Mapping[str, object],
     speed: float | None = None,
-    told: Callable[[Difference], None] | None = None,
+    on_difference: Callable[[Difference], None] | None = None,
 ) -> Played:
-    """Plays on a kohort of its own. Raises BrokerError, ReplayError, SettingError."""
+    """Replay on a kohort of its own. Raise BrokerError, ReplayError or SettingError on failure."""
     async with Cluster(profile="faithful", settings=settings) as kafka:
-        where = [parse_address(kafka.bootstrap)]
-        stage = ReplayStage(ReplayedCluster(where, OPEN, None))
+        addresses = [parse_address(kafka.bootstrap)]
+        stage = ReplayStage(ReplayedCluster(addresses, OPEN, None))
         if speed is None:
-            return await play(talk, stage, MovedClock(kafka.clock), told)
+            return await play(talk, stage, MovedClock(kafka.clock), on_difference)
         kafka.clock.run(speed)
-        return await play(talk, stage, RealTime(speed), told)
+        return await play(talk, stage, RealTime(speed), on_difference)

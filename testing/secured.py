@@ -1,7 +1,7 @@
-"""A throw-away authority, certificates and users for one cluster, and what their clients are to be told.
+"""Temporary authority, certificates and users for one cluster, and the settings of their clients.
 
-Each user's password is the name and `-secret`. Over SSL a certificate takes its place. Nothing here is fit for anything
-but a test: everybody who can read the folder can be anybody.
+Each user's password is the name and `-secret`. With SSL a certificate replaces it. All of this is for tests only: any
+process that can read the folder can act as any user.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from kohort.testing.tokens import LIFE_S, aiokafka_tokens, kafka_python_tokens
 PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
-USERS = ("admin", "alice", "bob")
-"""`admin` is a super user where there is an authorizer."""
+USERS = ("admin", "alice", "bob")  # `admin` is a super user if there is an authorizer
 
 CA, BROKER = "ca.pem", "broker.pem"
 
@@ -28,10 +27,14 @@ _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class Secured:
-    """What a secured cluster and its clients have in common: a folder of certificates."""
+    """Folder of certificates for a cluster and its clients."""
 
     def __init__(self, protocol: str, folder: Path | None = None) -> None:
-        """`folder`: where certificates are written; None: a temporary one, until `close`. Raises ControlError."""
+        """Create the certificates. Raise ControlError if that is impossible.
+
+        Args:
+            folder: Folder of the certificates; None creates a temporary one, which `close` removes.
+        """
         if protocol not in PROTOCOLS:
             raise unknown("security", protocol, PROTOCOLS)
         self.protocol = protocol
@@ -51,13 +54,18 @@ class Secured:
 
     @property
     def new_users(self) -> list[str]:
-        """Users for SCRAM, as `kohort serve --add-scram` takes them."""
+        """SCRAM users in the format of `kohort serve --add-scram`."""
         if not self._asks_login:
             return []
-        return [f"{each}=[name={user},password={password_of(user)}]" for each in SCRAM for user in USERS]
+        return [f"{mechanism}=[name={user},password={password_of(user)}]" for mechanism in SCRAM for user in USERS]
 
     def settings(self, listen: str, authorizer: str = "") -> dict[str, str]:
-        """The broker's settings. `listen`: HOST:PORT. `authorizer`: its class, if there is one."""
+        """Return the broker's settings.
+
+        Args:
+            listen: HOST:PORT.
+            authorizer: Class of the authorizer, or an empty string.
+        """
         settings = {"listeners": f"{self.protocol}://{listen}"}
         if authorizer:
             settings["super.users"] = "User:admin"
@@ -77,7 +85,7 @@ class Secured:
         return settings
 
     def client_config(self, bootstrap: str, user: str, library: str, mechanism: str) -> dict[str, object]:
-        """What a client of `library` is to be made with. Raises ControlError for one that there is none of."""
+        """Return the settings of a client of `library`. Raise ControlError if the library is unknown."""
         if user not in USERS:
             raise unknown("user", user, USERS)
         if mechanism not in MECHANISMS:
@@ -85,21 +93,20 @@ class Secured:
         return LIBRARIES[library](self, bootstrap, user, mechanism)
 
     def write_properties(self) -> None:
-        """A file of Java's client properties for each user, for `--command-config` of Kafka's tools and kohort's."""
+        """Write Java client properties for each user, for `--command-config` of Kafka's and kohort's tools."""
         for user in USERS:
             config = _java(self, "", user, SCRAM[-1])
-            del config["bootstrap.servers"]  # tools are told by `--bootstrap-server`
+            del config["bootstrap.servers"]  # tools have `--bootstrap-server`
             path = self.folder / f"{user}.properties"
             path.touch(0o600)
             path.write_text("".join(f"{name}={config[name]}\n" for name in config))
 
     def close(self) -> None:
-        """Removes the folder, if it is a temporary one."""
+        """Remove a temporary folder."""
         if self._is_temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def file(self, name: str) -> str:
-        """The path of a file of certificates."""
         return str(self.folder / name)
 
     def _make_certificates(self) -> None:
@@ -109,18 +116,18 @@ class Secured:
             from kohort.security.stores import key_and_chain_of_pem
         except ModuleNotFoundError as missing:
             raise ControlError(
-                f"security={self.protocol!r} needs {missing.name}; pip install 'kohort[security]' brings it"
+                f"security={self.protocol!r} needs {missing.name}; install it with pip install 'kohort[security]'"
             ) from None
         authority = trustme.CA(organization_name="kohort")
         authority.cert_pem.write_to_path(self.folder / CA)
         hosts = ("localhost", "127.0.0.1", "::1")
-        made = {BROKER: authority.issue_cert(*hosts, common_name="localhost", organization_name="kohort")}
+        certificates = {BROKER: authority.issue_cert(*hosts, common_name="localhost", organization_name="kohort")}
         for user in USERS:
             # The address is for Java, which reads no certificate with an empty list of other names.
-            made[f"{user}.pem"] = authority.issue_cert(
+            certificates[f"{user}.pem"] = authority.issue_cert(
                 f"{user}@kohort.test", common_name=user, organization_name="kohort"
             )
-        for name, certificate in made.items():
+        for name, certificate in certificates.items():
             path = self.folder / name
             path.touch(0o600)
             # Java reads keys in PKCS 8 only.
@@ -128,7 +135,6 @@ class Secured:
 
 
 def password_of(user: str) -> str:
-    """Everybody's password."""
     return f"{user}-secret"
 
 
@@ -207,11 +213,9 @@ LIBRARIES: dict[str, Callable[[Secured, str, str, str], dict[str, object]]] = {
     "java": _java,
     "kafka-python": _kafka_python,
     "librdkafka": _librdkafka,
-}
-"""What makes the settings of each library's clients."""
+}  # functions that create the settings of each library's clients
 
 ADDRESSES_NAME = {
     name: "bootstrap.servers" if make in (_java, _librdkafka) else "bootstrap_servers"
     for name, make in LIBRARIES.items()
-}
-"""What each library calls the addresses, which is all a client of a plain cluster needs."""
+}  # each library's name for the addresses, the only setting for a plaintext cluster

@@ -1,4 +1,4 @@
-"""Tokens that nobody has signed, for clients of a secured cluster: what OAUTHBEARER wants without an authority.
+"""Unsigned tokens for clients of a secured cluster: OAUTHBEARER without an authority.
 
 Source: RFC 7515 (`alg: none`), KIP-255.
 """
@@ -10,19 +10,18 @@ from base64 import urlsafe_b64encode
 
 from kohort.broker.clock import machines
 
-LIFE_S = 3_600
-"""How long a token counts, by the broker's clock, which a test moves."""
+LIFE_S = 3_600  # lifetime of a token by the broker's clock, which a test moves
 
 
 def unsecured_token(user: str) -> str:
-    """A token of now."""
+    """Return a token that was issued now."""
     now_s = machines("time_ns")() // 1_000_000_000
     parts = ({"alg": "none"}, {"sub": user, "iat": now_s, "exp": now_s + LIFE_S})
-    return "".join(urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") + "." for each in parts)
+    return "".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") + "." for part in parts)
 
 
 def aiokafka_tokens(user: str) -> object:
-    """What aiokafka asks for a token."""
+    """Return a token provider for aiokafka."""
     from aiokafka.abc import AbstractTokenProvider
 
     class Tokens(AbstractTokenProvider):  # type: ignore[misc]
@@ -33,7 +32,7 @@ def aiokafka_tokens(user: str) -> object:
 
 
 def kafka_python_tokens(user: str) -> object:
-    """What kafka-python asks for a token."""
+    """Return a token provider for kafka-python."""
     try:
         from kafka.net.sasl.oauth import AbstractTokenProvider
     except ModuleNotFoundError:  # before kafka-python 3

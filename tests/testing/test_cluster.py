@@ -189,7 +189,7 @@ def test_what_cannot_be_is_refused_at_once() -> None:
     with Cluster() as kafka:
         with pytest.raises(ValueError, match=r"did you mean Stable\?"):
             kafka.group("billing").wait_state("stable")
-        with pytest.raises(ValueError, match="node 1 runs already"):
+        with pytest.raises(ValueError, match="node 1 is running already"):
             kafka.start_node(1)
         kafka.stop_node(1)
         with pytest.raises(ValueError, match="node 1 is stopped already"):

@@ -177,7 +177,7 @@ def test_a_violation_fails_its_test_and_prints_the_groups(pytester: pytest.Pytes
         "11",
     )
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["this must never happen: orders-0 *", "*kafka, seed 11 (*", "there is no group"])
+    result.stdout.fnmatch_lines(["safety violation: orders-0 *", "*kafka, seed 11 (*", "no groups"])
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
@@ -198,15 +198,15 @@ def test_a_fixture_that_fails_prints_the_groups_too(pytester: pytest.Pytester, k
         "11",
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*kafka, seed 11 (*", "there is no group"])
+    result.stdout.fnmatch_lines(["*kafka, seed 11 (*", "no groups"])
 
 
 WRONG_MARKS = {
     "node=3": "did you mean nodes[?]",
-    "3, 'faithful'": "give 'faithful' one",
+    "3, 'faithful'": "pass 'faithful' by name",
     "profile='tests'": "did you mean test[?]",
     "nodes=0": "nodes must be an integer of at least 1, got 0",
-    "safety=True": "safety is a Budget",
+    "safety=True": "safety must be a Budget",
 }
 """With the advice that each brings."""
 
@@ -307,7 +307,7 @@ def test_a_mark_does_nothing_to_the_cluster_of_the_run(pytester: pytest.Pytester
         """,
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*says what the fixture `kafka` starts*"])
+    result.stdout.fnmatch_lines(["*configures the fixture `kafka`*"])
 
 
 def test_a_wait_that_is_too_long_is_told_without_our_frames(pytester: pytest.Pytester) -> None:

@@ -43,7 +43,7 @@ def test_a_cluster_that_is_away_fails_tests_with_a_sentence(pytester: pytest.Pyt
 def test_so_does_one_that_nobody_has_named(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_one(kafka_proxy): ...")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*name it with --kafka-proxy HOST:PORT*"])
+    result.stdout.fnmatch_lines(["*set --kafka-proxy HOST:PORT*"])
 
 
 def test_clients_of_a_proxy_are_told_where_to_begin_in_their_own_words() -> None:

@@ -48,7 +48,7 @@ async def test_a_plain_cluster_tells_its_addresses() -> None:
 async def test_what_there_is_none_of_is_named() -> None:
     with pytest.raises(ControlError, match="unknown security 'SASL-SSL'; did you mean SASL_SSL"):
         Cluster(security="SASL-SSL")
-    with pytest.raises(ControlError, match="security makes the listener, and so does the setting listeners"):
+    with pytest.raises(ControlError, match="security and the setting listeners exclude each other"):
         Cluster(security="SSL", settings={"listeners": "SSL://127.0.0.1:0"})
     async with Cluster(security="SASL_PLAINTEXT") as kafka:
         with pytest.raises(ControlError, match="unknown user 'alise'; did you mean alice"):

@@ -91,7 +91,7 @@ def test_condition_may_end_with_any_error(error: type[BaseException]) -> None:
 def test_cluster_cannot_be_started_twice() -> None:
     cluster = Cluster()
     with cluster as kafka:
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is running already"):
             cluster.__enter__()
         assert kafka.groups == []
     with cluster as kafka:

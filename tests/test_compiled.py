@@ -143,5 +143,5 @@ def test_without_a_compiler_one_line_says_so_and_the_wheel_is_plain(
     for command in ("egg_info", "dist_info", "bdist_wheel"):
         setup.runs(command, monkeypatch)
     assert set(setup.options) == {"packages", "package_dir", "cmdclass"}
-    line = "kohort: no C compiler that finds Python's headers: this wheel is plain Python\n"
+    line = "kohort: found no C compiler with Python's headers; building a wheel without compiled modules\n"
     assert capsys.readouterr().err == line

@@ -1,1 +1,1 @@
-"""How long others wait for a broker that somebody asks for as much as one can. `python -m benchmarks.stalls`."""
+"""Wait of other clients while one client causes as much work as it can. `python -m benchmarks.stalls`."""

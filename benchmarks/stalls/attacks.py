@@ -1,7 +1,6 @@
-"""Clients that ask for as much as one request, or many behind one another, can ask for.
+"""Clients with the largest requests, or with many requests one after the other.
 
-An attack prepares the broker, and says which frames its connections send again and again, each time that they have
-heard as many answers.
+An attack prepares the broker, and has the frames that each connection sends repeatedly, each time after all responses.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceD
 from kohort.protocol.messages.streams_group_heartbeat import Subtopology, TaskIds, TopicInfo, Topology
 from tests.support.batches import batch
 
-MANY = 49_000
-"""Just fewer elements than a request may hold (`kohort.request.max.elements`)."""
+MANY = 49_000  # just fewer elements than a request may have (`kohort.request.max.elements`)
 
-SUBTOPOLOGIES = 10_000
-"""Their source topic is missing, so that no internal topic is made."""
+SUBTOPOLOGIES = 10_000  # without a source topic, so that no internal topic is created
 
 PARTITIONS = 9_000
 TOPIC = CreatableTopic(name="wide", num_partitions=PARTITIONS, replication_factor=1, assignments=(), configs=())
@@ -39,18 +36,17 @@ TOPIC = CreatableTopic(name="wide", num_partitions=PARTITIONS, replication_facto
 
 @dataclass(frozen=True)
 class Attack:
-    """What is done before, and what is sent."""
+    """Preparation and frames."""
 
-    frames: tuple[bytes, ...]
-    """Sent together by each connection."""
+    frames: tuple[bytes, ...]  # sent together by each connection
     connections: int = 1
     prepare: Callable[[Client], None] = lambda client: None
+    # frame of waiting requests that other connections send first, and their number
     parked: tuple[bytes, int] | None = None
-    """A frame that other connections send first, and how many: requests that wait."""
 
 
 def frame(name: str, version: int, **fields: Any) -> bytes:
-    """A request as it travels."""
+    """Return the encoded request with its length."""
     message = message_of(name)
     body = message.write_request(version, 1, "eve", message.request(**fields))
     return len(body).to_bytes(4, "big") + bytes(body)
@@ -61,21 +57,21 @@ def _names(count: int = MANY) -> tuple[str, ...]:
 
 
 def wide_topic(client: Client) -> None:
-    """A topic of as many partitions as one request makes, and again so many."""
+    """Create a topic with as many partitions as one request may have, and double it."""
     client.ask(frame("create_topics", 5, topics=(TOPIC,), timeout_ms=30_000))
     grown = CreatePartitionsTopic(name="wide", count=2 * PARTITIONS, assignments=None)
     client.ask(frame("create_partitions", 2, topics=(grown,), timeout_ms=30_000, validate_only=False))
 
 
 def many_groups(client: Client) -> None:
-    """Twenty thousand groups, each with an offset."""
+    """Create 20,000 groups with an offset each."""
     client.ask(frame("create_topics", 5, topics=(_narrow(),), timeout_ms=30_000))
     for start in range(0, 20_000, 200):
         client.ask(*(_commit(f"g{number}", 1) for number in range(start, start + 200)))
 
 
 def large_group(client: Client) -> None:
-    """A group that has committed for every partition of a wide topic."""
+    """Create a group with offsets for all partitions of a wide topic."""
     wide_topic(client)
     for start in range(0, 2 * PARTITIONS, 3_000):
         client.ask(_commit("large", 3_000, "wide", start))
@@ -99,19 +95,19 @@ def _commit(group: str, count: int, topic: str = "narrow", start: int = 0) -> by
 
 
 def many_topics(client: Client) -> None:
-    """Eight thousand topics with long names."""
+    """Create 8,000 topics with long names."""
     for start in range(0, 8_000, 4_000):
-        made = tuple(
+        topics = tuple(
             CreatableTopic(
                 name="a" * 190 + str(number), num_partitions=1, replication_factor=1, assignments=(), configs=()
             )
             for number in range(start, start + 4_000)
         )
-        client.ask(frame("create_topics", 5, topics=made, timeout_ms=30_000))
+        client.ask(frame("create_topics", 5, topics=topics, timeout_ms=30_000))
 
 
 def _pattern(number: int) -> bytes:
-    """A member of a group of its own, with a pattern that takes long."""
+    """Return the heartbeat of a member in a group of its own, with a slow pattern."""
     return frame(
         "consumer_group_heartbeat", 1, group_id=f"p{number}", member_id=f"m{number}", member_epoch=0,
         rebalance_timeout_ms=60_000, subscribed_topic_regex=f".*(a|aa|b){{{number + 5}}}.*x?{number}",
@@ -120,7 +116,7 @@ def _pattern(number: int) -> bytes:
 
 
 def loaded_member(client: Client) -> None:
-    """A consumer group whose targets are never put off, and one member that has 45,000 partitions of four topics."""
+    """Create a consumer group with immediate assignments, whose member has 45,000 partitions of four topics."""
     wide_topic(client)
     for number in (1, 2, 3):
         client.ask(frame("create_topics", 5, topics=(replace(TOPIC, name=f"wide{number}"),), timeout_ms=30_000))
@@ -200,7 +196,7 @@ def _streams_beat(epoch: int, member: str, topology: Topology | None) -> bytes:
 
 
 def _long_topology() -> tuple[bytes, ...]:
-    """Two members bring a topology of many subtopologies and leave; then the group is deleted, and all begins anew."""
+    """Return requests of two members that join with many subtopologies and leave, and the deletion of their group."""
     subtopologies = (
         Subtopology(
             subtopology_id=f"{number}",

@@ -1,4 +1,4 @@
-"""A client with a plain socket, and one that pings."""
+"""Client with a plain socket, and one that sends pings."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import socket
 import time
 
 PING = bytes.fromhex("0000000a 0012 0000 00000007 ffff")
-"""ApiVersions v0: what a broker answers without looking at anything."""
+"""ApiVersions v0, the simplest request."""
 
 
 class Client:
-    """Asks, and waits for the answer."""
+    """Client that waits for each response."""
 
     def __init__(self, port: int, timeout_s: float = 120) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, *frames: bytes) -> None:
-        """Sends them together, and reads as many answers."""
+        """Send the frames together, and read the responses."""
         self.socket.sendall(b"".join(frames))
         for _ in frames:
-            self.hear()
+            self.skip_response()
 
     def read(self) -> bytes:
         """Read one answer."""
         return self._read(int.from_bytes(self._read(4), "big"))
 
-    def hear(self) -> int:
-        """Reads one answer; returns how long it is."""
-        left = size = int.from_bytes(self._read(4), "big")
-        while left:
-            got = self.socket.recv(min(left, 1 << 20))
+    def skip_response(self) -> int:
+        """Read one response and return its size."""
+        remaining = size = int.from_bytes(self._read(4), "big")
+        while remaining:
+            got = self.socket.recv(min(remaining, 1 << 20))
             if not got:
                 raise ConnectionError("the broker has hung up")
-            left -= len(got)
+            remaining -= len(got)
         return size
 
     def _read(self, size: int) -> bytes:
@@ -47,7 +47,7 @@ class Client:
 
 
 def pings(port: int, seconds: float, every_s: float = 0.005) -> list[float]:
-    """How many milliseconds the answers took."""
+    """Return the response times in milliseconds."""
     client = Client(port)
     took: list[float] = []
     end = time.perf_counter() + seconds

@@ -1,8 +1,7 @@
 """`python -m benchmarks.stalls [NAME …]`: the longest wait of a client that pings every 5 ms, under each attack.
 
 In addition the largest requests of every API are sent once each: NAME may be one of `describe_configs` or `largest`.
-Beside the broker stands a server that answers whatever comes, in a process of its own, pinged alike: what its clients
-wait for is the machine's doing.
+For comparison an echo server in a process of its own gets the same pings: its response times are those of the machine.
 """
 
 from __future__ import annotations
@@ -29,12 +28,11 @@ from benchmarks.stalls.largest import LIMIT_MB, LIMIT_MS, costs_of, memory_mb, p
 from kohort.protocol.api_keys import API_BY_NAME
 
 SECONDS = 4.0
-LARGEST = "largest"
-"""The name that stands for the largest requests of all APIs."""
+LARGEST = "largest"  # name of the largest requests of all APIs
 
 
 def main() -> None:
-    """Plays the attacks, one broker for each."""
+    """Run the attacks, each with a broker of its own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stalls", description=__doc__.partition(": ")[2])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all if left out: {', '.join(ATTACKS)}")
     names = parser.parse_args().names
@@ -77,7 +75,7 @@ def _send_largest(apis: Iterable[str], processes: Any) -> None:
 
 
 def _start() -> tuple[Popen[bytes], int]:
-    """Start a broker; returns it and its port."""
+    """Start a broker; return it and its port."""
     words = [str(Path(sys.executable).with_name("kohort")), "serve", "--listen", "127.0.0.1:0"]
     words += ["--set", "group.initial.rebalance.delay.ms=1500", "--log-level", "warning"]
     broker = Popen(words, stdout=PIPE, stderr=sys.stderr if os.environ.get("VERBOSE") else PIPE)
@@ -104,9 +102,9 @@ def _play(name: str, attack: Attack, echo_port: int, processes: Any) -> None:
         attackers = processes.Process(target=_attack, args=(name, port, far_end), daemon=True)
         attackers.start()
         near_end.recv()  # they are ready
-        pingers = [_in_process(processes, pings, each, SECONDS) for each in (port, echo_port)]
+        pingers = [_in_process(processes, pings, pinger, SECONDS) for pinger in (port, echo_port)]
         near_end.send(None)
-        took, plain = (each.recv() for each in pingers)
+        took, plain = (pinger.recv() for pinger in pingers)
         attackers.terminate()
         count = near_end.recv() if near_end.poll(5) else 0
         _tell(name, count, took, plain, memory_mb(broker.pid, "VmHWM"))
@@ -143,13 +141,13 @@ def _send_result(pipe: Connection, function: Callable[..., Any], arguments: tupl
 
 
 def _attack(name: str, port: int, pipe: Connection) -> None:
-    """Sends an attack's frames on all of its connections, again and again."""
+    """Send an attack's frames on all of its connections repeatedly."""
     attack = ATTACKS[name]
     answered = 0
     if attack.parked is not None:
         parked = [Client(port) for _ in range(attack.parked[1])]
-        for each in parked:
-            each.socket.sendall(attack.parked[0])
+        for attacker in parked:
+            attacker.socket.sendall(attack.parked[0])
         sleep(0.5)
 
     class Attacker(asyncio.Protocol):
@@ -183,8 +181,8 @@ def _attack(name: str, port: int, pipe: Connection) -> None:
         pipe.send(None)
         await loop.run_in_executor(None, pipe.recv)
         if attack.frames:
-            for _, each in attackers:
-                each.go()
+            for _, attacker in attackers:
+                attacker.go()
         await stopped.wait()
         pipe.send(answered)
 
@@ -192,7 +190,7 @@ def _attack(name: str, port: int, pipe: Connection) -> None:
 
 
 def _echo(pipe: Connection) -> None:
-    """Answers whatever comes with as many bytes."""
+    """Send everything received back."""
 
     class Echo(asyncio.Protocol):
         def connection_made(self, transport: Any) -> None:

@@ -1,10 +1,10 @@
 """`python -m benchmarks.stalls.steps REPORT serve …`: a `kohort serve …` that measures itself.
 
-A step is one call of the event loop: bytes of a connection, a turn, a timer. A round is all steps between two looks at
-the sockets: who asks for little waits for one. Both are measured in CPU time of the loop's thread, so a busy machine
-does not count. REPORT gets a line of JSON each time the process hears SIGUSR1, and at the end.
+A step is one call by the event loop: received bytes, a turn, a timer. A round is all steps between two polls of the
+sockets: a small request waits for one. Both are measured in CPU time of the loop's thread, so a busy machine does not
+count. REPORT gets a line of JSON on each SIGUSR1, and at the end.
 
-The broker runs on asyncio's own loop, as the steps of uvloop cannot be seen.
+The broker runs on asyncio's own loop, because the steps of uvloop can't be measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from time import sleep, thread_time_ns
 from typing import Any
 
 LONG_NS = 10_000_000
-"""From here on a step is looked at: what it is doing is sampled, and it is reported."""
+"""Steps that take longer are sampled and reported."""
 
 SAMPLED_EVERY_S = 0.002
 KEPT = 20
@@ -32,37 +32,35 @@ FRAMES_SHOWN = 8
 
 
 class Longest:
-    """The longest of many, each with a text that says what it was."""
+    """The longest entries, each with a description."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, str]] = []
         self._count = 0
 
-    def add(self, took_ns: int, what: str) -> None:
+    def add(self, took_ns: int, description: str) -> None:
         self._count += 1
-        entry = (round(took_ns / 1e6, 1), self._count, what)
+        entry = (round(took_ns / 1e6, 1), self._count, description)
         (heapq.heappush if len(self._heap) < KEPT else heapq.heappushpop)(self._heap, entry)
 
     def in_order(self) -> list[tuple[float, str]]:
-        """The longest first, in milliseconds."""
-        return [(took_ms, what) for took_ms, _, what in sorted(self._heap, reverse=True)]
+        """Return the entries in milliseconds, the longest first."""
+        return [(took_ms, description) for took_ms, _, description in sorted(self._heap, reverse=True)]
 
 
 class Meter:
-    """Measures the steps of the loop that runs in this thread."""
+    """Measurement of the loop in this thread."""
 
     def __init__(self) -> None:
         self.steps, self.rounds, self.collections = Longest(), Longest(), Longest()
         self._thread = threading.get_ident()
-        self._clock = 0
-        """Grows with each step: a sample belongs to the step in which it was taken."""
+        self._clock = 0  # number of the step; a sample belongs to the current one
         self._samples: Counter[str] = Counter()
         self._collection_began_ns = 0
         gc.callbacks.append(self._collected)
         threading.Thread(target=self._look, daemon=True).start()
 
     def step(self, function: Any, *arguments: Any) -> None:
-        """Runs a step."""
         self._clock += 1
         self._samples.clear()
         before_ns = thread_time_ns()
@@ -71,16 +69,15 @@ class Meter:
         finally:
             took_ns = thread_time_ns() - before_ns
             if took_ns >= LONG_NS:
-                self.steps.add(took_ns, "; ".join(f"{count}× {what}" for what, count in self._samples.most_common(4)))
+                self.steps.add(took_ns, "; ".join(f"{count}× {stack}" for stack, count in self._samples.most_common(4)))
 
     def forget(self) -> None:
-        """Begins anew."""
         self.steps, self.rounds, self.collections = Longest(), Longest(), Longest()
 
-    def told(self) -> str:
-        """One line of JSON."""
-        found = {"steps": self.steps, "rounds": self.rounds, "collections": self.collections}
-        return json.dumps({name: longest.in_order() for name, longest in found.items()})
+    def report_line(self) -> str:
+        """Return the report as one line of JSON."""
+        entries = {"steps": self.steps, "rounds": self.rounds, "collections": self.collections}
+        return json.dumps({name: longest.in_order() for name, longest in entries.items()})
 
     def _collected(self, phase: str, info: dict[str, int]) -> None:
         now_ns = thread_time_ns()
@@ -90,11 +87,11 @@ class Meter:
             self.collections.add(now_ns - self._collection_began_ns, f"generation {info['generation']}")
 
     def _look(self) -> None:
-        seen, since = 0, 0
+        previous, since = 0, 0
         while True:
             sleep(SAMPLED_EVERY_S)
-            since = since + 1 if seen == self._clock else 0
-            seen = self._clock
+            since = since + 1 if previous == self._clock else 0
+            previous = self._clock
             if since > 1:
                 self._samples[_stack(sys._current_frames()[self._thread])] += 1
 
@@ -108,7 +105,7 @@ def _stack(frame: Any) -> str:
 
 
 class MeasuredLoop(asyncio.SelectorEventLoop):
-    """asyncio's loop, round by round."""
+    """Loop of asyncio with measured rounds."""
 
     meter: Meter
 
@@ -121,7 +118,7 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
 
 
 def main(report: str, *words: str) -> None:
-    """Runs `kohort` with `words`."""
+    """Run `kohort` with `words`."""
     import uvloop
 
     from kohort.cli.commands import main as kohort
@@ -134,7 +131,7 @@ def main(report: str, *words: str) -> None:
 
     def tell(*_: object) -> None:
         with Path(report).open("a") as file:
-            file.write(meter.told() + "\n")
+            file.write(meter.report_line() + "\n")
         meter.forget()
 
     Handle._run = run  # type: ignore[method-assign,assignment]

@@ -19,10 +19,10 @@ from kohort.client.login_error import LoginError
 from kohort.client.oauth_tokens import token_of
 from kohort.client.security import Security
 
-__all__ = ["AUTHENTICATE", "HANDSHAKE", "LEAST_ITERATIONS", "LoginError", "log_in"]
+__all__ = ["AUTHENTICATE", "HANDSHAKE", "MIN_ITERATIONS", "LoginError", "log_in"]
 
 HANDSHAKE, AUTHENTICATE = 17, 36
-LEAST_ITERATIONS = 4096  # Kafka's minimum; with fewer a fake broker could guess the password
+MIN_ITERATIONS = 4096  # Kafka's minimum; with fewer a fake broker could guess the password
 _UNSUPPORTED_MECHANISM, _NO_LOGIN_HERE, _FAILED = 33, 34, 58
 
 ResultT = TypeVar("ResultT")
@@ -127,8 +127,8 @@ def _scram(security: Security, nonce: str) -> Steps:
         raise LoginError("the broker's SCRAM challenge can't be read") from None
     if not both.startswith(nonce) or both == nonce:
         raise LoginError("the broker's SCRAM challenge does not contain this client's nonce")
-    if iterations < LEAST_ITERATIONS:
-        raise LoginError(f"the broker asks for {iterations} SCRAM iterations; fewer than {LEAST_ITERATIONS} are unsafe")
+    if iterations < MIN_ITERATIONS:
+        raise LoginError(f"the broker requires {iterations} SCRAM iterations; fewer than {MIN_ITERATIONS} are unsafe")
     salted = hashlib.pbkdf2_hmac(digest, security.password.encode(), salt, iterations)
     client_key = hmac.digest(salted, b"Client Key", digest)
     last = f"c=biws,r={both}"

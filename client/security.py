@@ -66,7 +66,7 @@ _OPTION = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;
 
 
 class SecurityError(ValueError):
-    """An unsupported or invalid setting; the text says what to write instead."""
+    """An unsupported or invalid setting; the text names a valid one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from binascii import Error as Base64Error
 from typing import NamedTuple
 
 from kohort.security.sasl.scram import (
-    LEAST_ITERATIONS,
-    MOST_ITERATIONS,
+    MIN_ITERATIONS,
+    MAX_ITERATIONS,
     ScramCredential,
     ScramMechanism,
     credential_of,
@@ -53,7 +53,7 @@ def parse_new_user(text: str, salt: bytes) -> NewUser:
         raise NewUserError("has no name; write name=alice")
     if ("password" in values) == ("saltedpassword" in values):
         raise NewUserError("has no password, or two; write password=…, or saltedpassword=… and salt=…")
-    iterations = _iterations(values.get("iterations", str(LEAST_ITERATIONS)))
+    iterations = _iterations(values.get("iterations", str(MIN_ITERATIONS)))
     if "saltedpassword" in values and "salt" not in values:
         raise NewUserError("has a saltedpassword without its salt; write salt=…")
     salt = _bytes(values, "salt") if "salt" in values else salt
@@ -81,8 +81,8 @@ def _values(text: str) -> dict[str, str]:
 
 
 def _iterations(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not LEAST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
-        raise NewUserError(f"has iterations={text[:20]}; it must be from {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+    if not text.isascii() or not text.isdigit() or not MIN_ITERATIONS <= int(text) <= MAX_ITERATIONS:
+        raise NewUserError(f"has iterations={text[:20]}; it must be from {MIN_ITERATIONS} to {MAX_ITERATIONS}")
     return int(text)
 
 

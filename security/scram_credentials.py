@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
 from kohort.security.sasl.scram import (
-    LEAST_ITERATIONS,
-    MOST_ITERATIONS,
+    MIN_ITERATIONS,
+    MAX_ITERATIONS,
     ScramCredential,
     ScramMechanism,
     credential_of,
@@ -130,9 +130,9 @@ class ScramCredentials:
         if change.mechanism not in NUMBERS:
             return CredentialRefusal(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
         if isinstance(change, Upsertion):
-            if change.iterations < LEAST_ITERATIONS:
+            if change.iterations < MIN_ITERATIONS:
                 return CredentialRefusal(ErrorCode.unacceptable_credential, "Too few iterations")
-            if change.iterations > MOST_ITERATIONS:
+            if change.iterations > MAX_ITERATIONS:
                 return CredentialRefusal(ErrorCode.unacceptable_credential, "Too many iterations")
         elif self.find(ScramMechanism(change.mechanism), change.name) is None:
             return CredentialRefusal(

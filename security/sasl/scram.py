@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kohort.security.sasl.mechanism import BadCredentials, Identity, LoginRefused, Step
 
 # limits for a new credential (`ScramMechanism`, `ScramControlManager`)
-LEAST_ITERATIONS, MOST_ITERATIONS = 4_096, 16_384
+MIN_ITERATIONS, MAX_ITERATIONS = 4_096, 16_384
 
 
 class ScramMechanism(Enum):

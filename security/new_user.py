@@ -11,8 +11,8 @@ from binascii import Error as Base64Error
 from typing import NamedTuple
 
 from kohort.security.sasl.scram import (
-    MIN_ITERATIONS,
     MAX_ITERATIONS,
+    MIN_ITERATIONS,
     ScramCredential,
     ScramMechanism,
     credential_of,

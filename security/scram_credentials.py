@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
 from kohort.security.sasl.scram import (
-    MIN_ITERATIONS,
     MAX_ITERATIONS,
+    MIN_ITERATIONS,
     ScramCredential,
     ScramMechanism,
     credential_of,

@@ -121,7 +121,7 @@ class Member:
             self.group.failures.add_code("Heartbeat", code)
 
     def _finish_leave(self, payload: bytes, member_id: str) -> None:
-        if payload[4:] != replies.left(member_id):
+        if payload[4:] != replies.leave_response(member_id):
             self.group.failures.add("wrong reply to LeaveGroup", payload.hex())
         self.group.alert()
 

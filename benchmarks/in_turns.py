@@ -231,8 +231,8 @@ def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], sh
         for text in peers:
             text.stop()
     Console().print(table(turns))
-    for what, count in failures.counts.items():
-        print(f"{count} x {what}")
+    for failure, count in failures.counts.items():
+        print(f"{count} x {failure}")
     sys.exit(130 if stopped else 1 if failures.counts else 0)
 
 

@@ -160,7 +160,7 @@ def synced(assignment: bytes) -> bytes:
     return _SYNCED_HEAD + compact_bytes(assignment) + b"\x00"
 
 
-def left(member_id: str) -> bytes:
+def leave_response(member_id: str) -> bytes:
     """Return the LeaveGroup v5 response to one member, without correlation id."""
     return bytes(7) + compact_length(1) + compact_string(member_id) + bytes(5)
 

@@ -260,7 +260,7 @@ def test_replies_expected_are_those_of_the_codec() -> None:
     )
     assert replies.synced(b"mine") == sync_group.MESSAGE.write(5, 0, synced)[8:]
     member = leave_group.MemberResponse(member_id=ADA, group_instance_id=None, error_code=ErrorCode.none)
-    left = leave_group.LeaveGroupResponse(error_code=ErrorCode.none, members=(member,))
-    assert replies.left(ADA) == leave_group.MESSAGE.write(5, 0, left)[8:]
+    response = leave_group.LeaveGroupResponse(error_code=ErrorCode.none, members=(member,))
+    assert replies.leave_response(ADA) == leave_group.MESSAGE.write(5, 0, response)[8:]
     beat = heartbeat_messages.HeartbeatResponse(error_code=ErrorCode.none)
     assert heartbeat_messages.MESSAGE.write(4, 0, beat)[8:] == replies.BEAT

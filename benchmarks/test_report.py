@@ -17,9 +17,9 @@ def results() -> list[Result]:
     return [Result("heartbeat 64x1", n, [Figure("requests", "/s", value)]) for n, value in values]
 
 
-def text_of(what: list[Result]) -> str:
+def text_of(measured: list[Result]) -> str:
     out = io.StringIO()
-    show(what, Console(file=out, width=200))
+    show(measured, Console(file=out, width=200))
     return out.getvalue()
 
 

@@ -181,7 +181,7 @@ def ways(without: bool, looks: bool) -> Iterator[Mapping[str, Way]]:
         }
         if not without:
             try:
-                processes["toxiproxy"] = open_.enter_context(toxiproxy_peer.before(port))
+                processes["toxiproxy"] = open_.enter_context(toxiproxy_peer.start_proxy_for(port))
             except Missing as reason:
                 print(f"left out: Toxiproxy: {reason}")
         yield {route: Way(*process, Ahead(process[1])) for route, process in processes.items()}

@@ -32,7 +32,7 @@ def toxiproxy() -> str:
 
 
 @contextmanager
-def before(port: int) -> Iterator[tuple[int, int]]:
+def start_proxy_for(port: int) -> Iterator[tuple[int, int]]:
     """Start one without toxics for a port of this machine; yield its process id and its port."""
     program = toxiproxy()
     api, listen = free_port(), free_port()

@@ -7,7 +7,7 @@ def is_url(address: str) -> bool:
     return address.startswith(SCHEMES)
 
 
-def shown(address: str) -> str:
+def display_address(address: str) -> str:
     """Return the address as shown to users, without the default scheme."""
     return address.removeprefix(SCHEMES[0]).rstrip("/")
 

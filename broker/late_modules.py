@@ -60,7 +60,7 @@ CALLED_AT_START: Final[dict[tuple[str, str], Callable[..., Any]]] = {
 
 
 @contextmanager
-def late(*names: str) -> Iterator[None]:
+def import_lazily(*names: str) -> Iterator[None]:
     """Import these modules as a `LateModule` within the context, unless they are loaded already."""
     modules = {name: LateModule(name) for name in names if name not in sys.modules}
     for (owner, name), function in CALLED_AT_START.items():

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
-from kohort.broker.late_modules import late
+from kohort.broker.late_modules import import_lazily
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def load_event_loop() -> None:
     """
     loaded_before = set(sys.modules)
     try:
-        with late("inspect", "linecache", "platform", "traceback"):
+        with import_lazily("inspect", "linecache", "platform", "traceback"):
             _load_asyncio_and_uvloop()
             import dataclasses  # noqa: F401
             import uuid  # noqa: F401

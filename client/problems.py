@@ -29,10 +29,12 @@ def in_words(error: OSError) -> str:
 def tls_in_words(error: OSError | ValueError) -> str:
     """Return the message for an error of the TLS handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        why = error.verify_message or str(error)
-        if "match" in why.lower() and "certificate is not valid for" in why.lower():
-            return f"{why} (ssl.endpoint.identification.algorithm= turns the check off)"
-        return f"the broker's certificate isn't trusted: {why}; name its authority with ssl.truststore.location (PEM)"
+        reason = error.verify_message or str(error)
+        if "match" in reason.lower() and "certificate is not valid for" in reason.lower():
+            return f"{reason} (ssl.endpoint.identification.algorithm= turns the check off)"
+        return (
+            f"the broker's certificate isn't trusted: {reason}; name its authority with ssl.truststore.location (PEM)"
+        )
     if isinstance(error, ssl.SSLError):
         if isinstance(error, ssl.SSLEOFError) or error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "this port doesn't speak TLS; try security.protocol=PLAINTEXT or SASL_PLAINTEXT"

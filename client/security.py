@@ -202,8 +202,8 @@ def _not_supported(name: str) -> str:
 def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:
     mechanism = settings.get("sasl.mechanism", "GSSAPI").upper()
     if mechanism not in MECHANISMS:
-        why = " (Kafka's default)" if "sasl.mechanism" not in settings else ""
-        raise SecurityError(f"sasl.mechanism={mechanism}{why} isn't supported; there are {', '.join(MECHANISMS)}")
+        hint = " (Kafka's default)" if "sasl.mechanism" not in settings else ""
+        raise SecurityError(f"sasl.mechanism={mechanism}{hint} isn't supported; there are {', '.join(MECHANISMS)}")
     jaas = settings.get("sasl.jaas.config", "")
     options = {name: _unquoted(value) for name, value in _OPTION.findall(jaas)}
     if mechanism == "OAUTHBEARER":

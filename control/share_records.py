@@ -154,7 +154,7 @@ class ShareRecords:
 
     def loaded(self, topic: Topic, partition: Partition) -> SharePartition | None:
         led = self._led(partition)
-        share_partition = None if led is None else led.known(self._key(topic, partition))
+        share_partition = None if led is None else led.find(self._key(topic, partition))
         return (
             None
             if share_partition is None or share_partition.leader_epoch != partition.leader_epoch

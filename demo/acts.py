@@ -240,12 +240,12 @@ class Play:
         for name, actor in moved.items():
             await self._stop({name: members[name]})
             await self._join(members, {name: actor}, MOVING)
-        again = self.observations.group(MOVING).read_again() - read_again
+        read_twice = self.observations.group(MOVING).read_again() - read_again
         group = self.stage.consumer_group(MOVING)
         outcome = self._outcome(
             "a group changes its protocol",
             f"{len(moved)} consumers moved to the consumer protocol one after the other, while the group continued; "
-            f"no partition was unread for longer than {{partition_s:.1f}} s, and {again} records were read twice",
+            f"no partition was unread for longer than {{partition_s:.1f}} s, and {read_twice} records were read twice",
             group_id=MOVING,
             problem=lambda _: "" if group is not None and not group.classic_count else "it is not a consumer group",
         )
@@ -262,11 +262,11 @@ class Play:
         positions = [self._group.position(number) for number in range(PARTITIONS)]
         await self._start_producer(self.observations.produced)
         await self._join(self.members, cast)
-        again = self._group.read_again() - read_again
+        read_twice = self._group.read_again() - read_again
         return self._outcome(
             "everything restarts",
             f"the group continued at its committed offsets {min(committed)} to {max(committed)}; "
-            f"{again} records were read twice",
+            f"{read_twice} records were read twice",
             problem=lambda _: "" if committed == positions else f"read up to {positions}, committed {committed}",
         )
 
@@ -340,14 +340,14 @@ class Play:
 
         await self._until(settled, SETTLE_WITHIN_S, f"{group_id} settles with {', '.join(sorted(names))}")
 
-    async def _until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+    async def _until(self, condition: Callable[[], bool], within_s: float, expectation: str) -> None:
         def checked() -> bool:
             for actor in self.troupe.actors:
                 if actor.vanished:
                     raise PlayError(f"{actor.name} ended by itself: {_last_words(actor)}")
             return condition()
 
-        await self.observations.until(checked, within_s, what)
+        await self.observations.until(checked, within_s, expectation)
 
     def _caught_up(self, group_id: str) -> Callable[[], bool]:
         """Return a predicate that is true when the group has read all records that exist now."""

@@ -137,11 +137,11 @@ class Observations:
                 self.wrong.append(f"partition {partition}: record {first} was acknowledged after {last}")
             self.produced[partition] = last + 1
 
-    async def until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+    async def until(self, condition: Callable[[], bool], within_s: float, expectation: str) -> None:
         """Wait for a condition.
 
         Raises:
-            PlayError: Timeout; `what` names the condition.
+            PlayError: Timeout; `expectation` names the condition.
         """
         try:
             async with asyncio.timeout(within_s):
@@ -149,4 +149,4 @@ class Observations:
                     self._rung.clear()
                     await self._rung.wait()
         except TimeoutError:
-            raise PlayError(f"{what}: not within {within_s:g} s") from None
+            raise PlayError(f"{expectation}: not within {within_s:g} s") from None

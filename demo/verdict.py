@@ -42,8 +42,8 @@ def _everything_consumed(observations: Observations) -> Check:
     )
     if missing or not produced:
         return Check(False, f"{missing} of {produced:,} records were never consumed by {EAGER}")
-    again = group.read_again()
-    return Check(True, f"all {produced:,} records were consumed by {EAGER}; {again:,} were read more than once")
+    read_twice = group.read_again()
+    return Check(True, f"all {produced:,} records were consumed by {EAGER}; {read_twice:,} were read more than once")
 
 
 def _no_holes(group_id: str, group: GroupObservations) -> Check:

@@ -22,4 +22,4 @@ def test_replay_matches_recording() -> None:
 
 def test_replay_with_another_setting() -> None:
     played = replay(INCIDENT, settings={"group.max.session.timeout.ms": 5_000})
-    assert played.differences[0].lines[0] == "error_code: expected MEMBER_ID_REQUIRED, heard INVALID_SESSION_TIMEOUT"
+    assert played.differences[0].lines[0] == "error_code: expected MEMBER_ID_REQUIRED, received INVALID_SESSION_TIMEOUT"

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from kohort.broker.control_token import headers
-from kohort.broker.control_url import control_url, shown
+from kohort.broker.control_url import control_url, display_address
 from kohort.broker.json_answer import read_json
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import ANSWER_S, BrokerError
@@ -30,7 +30,7 @@ class Controlled:
             address: HOST:PORT, also with `http://` or `https://` in front.
             pattern: Group ids with * and ?.
         """
-        self._address = shown(address)
+        self._address = display_address(address)
         self._pattern, self._token = pattern, token
 
     async def look(self, at: float) -> Snapshot:

@@ -88,7 +88,7 @@ async def measure(bench: Bench, *, connections: int) -> None:
 
 def commit_frame(member: Member, partitions: int) -> bytes:
     """Return an OffsetCommit with a placeholder for the offsets."""
-    what = tuple(
+    partition_offsets = tuple(
         OffsetCommitRequestPartition(partition_index=n, committed_offset=_MARK << 8 | n, committed_metadata=NOTE)
         for n in range(partitions)
     )
@@ -96,7 +96,7 @@ def commit_frame(member: Member, partitions: int) -> bytes:
         group_id=member.group.name,
         generation_id_or_member_epoch=member.generation,
         member_id=member.id,
-        topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=what),),
+        topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=partition_offsets),),
     )
     return by_kio(offset_commit.MESSAGE, VERSION, request)
 

@@ -102,9 +102,9 @@ class Fetcher:
         self.partition = partition
         self.batch, self.records = batch[_MAGIC_AT:], records
         self.offset = 0
-        what = FetchPartition(partition=partition, fetch_offset=_MARK, partition_max_bytes=MIB)
+        fetched = FetchPartition(partition=partition, fetch_offset=_MARK, partition_max_bytes=MIB)
         request = FetchRequest(
-            max_wait_ms=500, min_bytes=1, max_bytes=50 * MIB, topics=(FetchTopic(topic=TOPIC, partitions=(what,)),)
+            max_wait_ms=500, min_bytes=1, max_bytes=50 * MIB, topics=(FetchTopic(topic=TOPIC, partitions=(fetched,)),)
         )
         self.pieces = by_kio(fetch.MESSAGE, FETCH, request).split(_MARK_BYTES)
         earliest = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)

@@ -97,7 +97,7 @@ def _leader(node: Node, topic: CoordinatedTopic[Any], key: str, hashed: str, tic
     home = topic.home_of(hashed)
     leader = None if home is None else node.cluster.node(home)
     if leader is None:
-        topic.wanted(ticket.received_at_ms)
+        topic.schedule_creation(ticket.received_at_ms)
         return _none(key, ErrorCode.coordinator_not_available, ticket)
     host, port = leader.address_for(ticket)
     return Coordinator(

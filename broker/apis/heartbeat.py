@@ -23,10 +23,10 @@ def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatRe
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return ANSWERS[ErrorCode.group_authorization_failed]
-    return ANSWERS[heard(node, request, ticket.received_at_ms)]
+    return ANSWERS[validate_heartbeat(node, request, ticket.received_at_ms)]
 
 
-def heard(node: Node, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
+def validate_heartbeat(node: Node, request: HeartbeatRequest, now_ms: int) -> ErrorCode:
     """Return the group's error code, whatever its protocol. Authorization is not checked."""
     group_id, member_id, instance_id = request.group_id, request.member_id, request.group_instance_id
     error_code = heartbeat(node.coordinator, group_id, member_id, instance_id, request.generation_id, now_ms)

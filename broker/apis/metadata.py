@@ -168,7 +168,7 @@ def _create(node: Node, name: str, created: set[str], ticket: Ticket) -> None:
     """Create a topic with the defaults; one that cannot be created stays unknown."""
     cluster = node.cluster
     if name == OFFSETS_TOPIC:
-        cluster.offsets_topic.wanted(ticket.received_at_ms)
+        cluster.offsets_topic.schedule_creation(ticket.received_at_ms)
     elif name not in INTERNAL_TOPICS and name != METADATA_TOPIC:  # kohort does not create these
         outcome = cluster.topics.create(name, siblings=created)
         if isinstance(outcome, Topic):

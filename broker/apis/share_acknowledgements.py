@@ -140,7 +140,7 @@ class Acknowledging:
             return Acknowledged(ErrorCode.topic_authorization_failed)
         if topic.partition(index) is None:
             return Acknowledged(ErrorCode.unknown_topic_or_partition)
-        share_partition = node.led_share_partitions.known(SharePartitionKey(self._group_id, topic_id, index))
+        share_partition = node.led_share_partitions.find(SharePartitionKey(self._group_id, topic_id, index))
         if share_partition is None:
             error = ErrorCode.unknown_topic_or_partition
             return Acknowledged(error, MESSAGES[error])

@@ -58,7 +58,7 @@ class CoordinatedTopic(ABC, Generic[C]):
         home = self.home_of(key)
         return None if home is None else self.coordinators[home]
 
-    def wanted(self, now_ms: int) -> None:
+    def schedule_creation(self, now_ms: int) -> None:
         """Create the topic shortly after a client has looked for its coordinator. As in Kafka, that request fails."""
         if self._topic is None and self._creation is None:
             self._creation = _Creation(self, now_ms)

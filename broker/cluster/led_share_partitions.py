@@ -74,7 +74,7 @@ class LedSharePartitions:
         """The number of offsets in flight in all share partitions together."""
         return sum(share_partition.in_flight.count for share_partition in self._share_partitions.values())
 
-    def known(self, key: SharePartitionKey) -> SharePartition | None:
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return a share partition that was fetched from and is still valid, or None."""
         return self._share_partitions.get(key)
 
@@ -192,7 +192,7 @@ class LedSharePartitions:
         for session in sessions:
             for topic_id, index in session.partitions:
                 share_partition = (
-                    None if topic_id is None else self.known(SharePartitionKey(session.group_id, topic_id, index))
+                    None if topic_id is None else self.find(SharePartitionKey(session.group_id, topic_id, index))
                 )
                 if share_partition is not None:
                     yield from releasing(share_partition, session.member_id, now_ms, cause)

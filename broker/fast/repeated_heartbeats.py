@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from kohort.broker.apis.heartbeat import ANSWERS, heard
+from kohort.broker.apis.heartbeat import ANSWERS, validate_heartbeat
 from kohort.broker.cluster.node import Node
 from kohort.broker.fast.cached_request import CachedRequest
 from kohort.protocol.errors import ErrorCode
@@ -10,7 +10,7 @@ from kohort.protocol.messages.heartbeat import MESSAGE
 
 
 def encode_repeated(node: Node, cached: CachedRequest, now_ms: int) -> bytes | None:
-    return _frames(cached.version)[heard(node, cached.request, now_ms)]
+    return _frames(cached.version)[validate_heartbeat(node, cached.request, now_ms)]
 
 
 @lru_cache

@@ -16,7 +16,7 @@ import click
 
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.control_token import headers as token_headers
-from kohort.broker.control_url import control_url, shown
+from kohort.broker.control_url import control_url, display_address
 from kohort.broker.json_answer import read_json
 from kohort.cli.output import answers_as_json, note_answer, say
 
@@ -49,7 +49,7 @@ def control_options(command: Command) -> Command:
 
     @wraps(command)
     def with_control(*arguments: Any, control: str, **options: Any) -> Any:
-        control = shown(control)
+        control = display_address(control)
         as_json = click.get_current_context().meta.get(AS_JSON, False)
         try:
             with answers_as_json() if as_json else nullcontext():

@@ -24,9 +24,9 @@ print("inspect" in sys.modules, asyncio.coroutines.inspect.isgenerator(i for i i
 
 def test_concurrent_import_is_safe() -> None:
     code = """
-from kohort.broker.late_modules import LateModule, late
+from kohort.broker.late_modules import LateModule, import_lazily
 del sys.modules["inspect"]
-with late("inspect"):
+with import_lazily("inspect"):
     import inspect as early
     print(type(early) is LateModule, early.isgenerator(0), type(sys.modules["inspect"]) is LateModule)
 print(sys.modules["inspect"].isgenerator(0))

@@ -164,7 +164,7 @@ class Queues(Bank):
         """A share partition, as its leader knows it."""
         node = self.cluster.node(self.topic.partitions[index].leader)
         key = SharePartitionKey(group, self.topic.topic_id, index)
-        return None if node is None else node.led_share_partitions.known(key)
+        return None if node is None else node.led_share_partitions.find(key)
 
     def state_of(self, group: str, index: int) -> ShareState | None:
         """What its share coordinator knows, if there is one."""

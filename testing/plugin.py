@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and settings of the fixtures."""
     group = parser.getgroup("kohort")
     group.addoption(
-        "--kafka-seed", type=int, default=None, metavar="N", help="seed of all clusters without a seed of their own"
+        "--kafka-seed", type=int, default=None, metavar="N", help="seed of all clusters without one of their own"
     )
     group.addoption("--kafka-proxy", default=None, metavar="HOST:PORT,...", help="the cluster behind `kafka_proxy`")
     parser.addini("kafka_proxy", "the cluster behind the fixture kafka_proxy, HOST:PORT", default="")

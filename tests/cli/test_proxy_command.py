@@ -103,7 +103,10 @@ def test_taken_node_port_message() -> None:
         assert (code, sentence.count("\n")) == (2, 0)
         assert "is in use" in sentence
         code, sentence = said(kafka.bootstrap, "--node-port", "1")
-        assert (code, sentence.partition(";")[0]) == (2, "kohort: expected NODE=PORT, as in 2=19094, or NODES=PORT, as in 0-5=19093")
+        assert (code, sentence.partition(";")[0]) == (
+            2,
+            "kohort: expected NODE=PORT, as in 2=19094, or NODES=PORT, as in 0-5=19093",
+        )
 
 
 def test_rejected_login_message(tmp_path: Path) -> None:

@@ -111,12 +111,15 @@ def public_fixtures() -> dict[str, FixtureFunctionDefinition]:
 def _pytest() -> Iterator[tuple[str, ...]]:
     for name, fixture in sorted(public_fixtures().items()):
         yield f"`{name}`", _first(fixture._get_wrapped_function().__doc__)
-    yield "`@pytest.mark.kafka(…)`", "options of `kafka`: " + ", ".join(f"`{each}`" for each in plugin.OPTIONS)
-    yield "`--kafka-seed N`", "seed of all clusters without a seed of their own"
+    yield (
+        "`@pytest.mark.kafka(…)`",
+        "options of the cluster that `kafka` starts: " + ", ".join(f"`{option}`" for option in plugin.OPTIONS),
+    )
+    yield "`--kafka-seed N`", "seed of all clusters without one of their own"
     yield "`--kafka-proxy HOST:PORT,…`", "the cluster of the fixture `kafka_proxy`"
     yield (
         "`kafka_proxy`, `kafka_proxy_config`",
-        "in pytest's configuration: that cluster; client properties for the login",
+        "in pytest's configuration: that cluster; client properties for its login",
     )
     yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: options of all fixtures"
 

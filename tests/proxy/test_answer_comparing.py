@@ -12,7 +12,7 @@ BILLING = Owner("billing")
 
 
 def compared(bindings: Bindings, expected: str, received: str, owner: Owner = BILLING) -> list[str]:
-    """What differs between two answers, as text."""
+    """Return the differences between two responses in text form."""
     return differences(read_values(expected), read_values(received), bindings, owner)
 
 

@@ -109,10 +109,10 @@ def test_outside_changes_have_no_cause() -> None:
         ("member_removed", "bob-1", "unknown"),
         ("member_added", "cleo-1", "unknown"),
     ]
-    for each in passing.events:
-        assert (each.duration_us, each.generation) == (None, None)
-        assert each.detail is not None
-        assert each.detail["evidence"].startswith("a description by the cluster")
+    for event in passing.events:
+        assert (event.duration_us, event.generation) == (None, None)
+        assert event.detail is not None
+        assert event.detail["evidence"].startswith("a description by the cluster")
     assert explained(passing)[0] == "group g: Stable, generation unknown, 2 members"
     passing.beats("ada", generation=6)
     assert explained(passing)[0].startswith("group g: Stable, generation 6, 2 members")
@@ -159,7 +159,7 @@ def test_offset_only_group_appears_once_described() -> None:
     assert passing.listener.version_of("g") == UNKNOWN_VERSION
     assert describe(passing, said("Empty"), UNKNOWN_VERSION)
     assert passing.sight().group.state.value == "Empty"
-    assert describe(passing, said("Stable", "ada"), UNKNOWN_VERSION) is False, "it has been heard of since"
+    assert describe(passing, said("Stable", "ada"), UNKNOWN_VERSION) is False, "its traffic has passed since"
 
 
 def test_unreadable_metadata_is_ignored() -> None:

@@ -120,8 +120,8 @@ async def test_many_groups_are_batched() -> None:
     asking = Asking()
     for number in range(2 * MAX_GROUPS_PER_ROUND + 1):
         asking.descriptions.need(f"g{number}", "classic")
-    assert [len(each) for each in await asking.after(0)] == [MAX_GROUPS_PER_ROUND]
-    assert [len(each) for each in await asking.after(2 * ROUND_MS)] == [MAX_GROUPS_PER_ROUND, 1]
+    assert [len(item) for item in await asking.after(0)] == [MAX_GROUPS_PER_ROUND]
+    assert [len(item) for item in await asking.after(2 * ROUND_MS)] == [MAX_GROUPS_PER_ROUND, 1]
 
 
 @pytest.mark.parametrize(("is_unreachable", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
@@ -133,8 +133,8 @@ async def test_error_is_logged_once(monkeypatch: Any, is_unreachable: bool, leng
     await asking.after(ROUND_MS)
     asking.heard.clear()
     asking.answer = GroupAnswer(None, "because", is_unreachable)
-    for each in ("g", "h"):
-        asking.descriptions.need(each, "classic")
+    for name in ("g", "h"):
+        asking.descriptions.need(name, "classic")
     assert await asking.after(0) == [["g", "h"]]
     assert asking.heard == [("g", "because"), ("h", "because")]
     for _ in range(3):

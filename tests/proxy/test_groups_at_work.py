@@ -72,13 +72,13 @@ async def test_heartbeat_reveals_classic_group() -> None:
         assert group.events == [], "nothing has happened"
         lines = str(group.explain()).splitlines()
         assert lines[0] == f"group billing: Stable, generation {theirs.generation}, 2 members"
-        assert any(each.startswith("  bob: does not connect through the proxy; described 0.") for each in lines)
+        assert any(line.startswith("  bob: does not connect through the proxy; described 0.") for line in lines)
         async with consuming(kafka.bootstrap, "cleo"):
             await theirs.wait_stable(members=3)
             await group.wait_stable(members=3)
             assert group.assignments == theirs.assignments
-            added = [each for each in group.events if each.kind == "member_added"]
-            assert [(each.client_id, each.cause) for each in added] == [("cleo", "unknown")]
+            added = [event for event in group.events if event.kind == "member_added"]
+            assert [(item.client_id, item.cause) for item in added] == [("cleo", "unknown")]
             assert (added[0].detail or {})["evidence"] == ("a description by the cluster; it joined without the proxy")
         await group.wait_stable(members=2)
         wire.close()

@@ -63,8 +63,10 @@ async def test_group_from_first_to_last_member() -> None:
                 assert group.coordinator == 1
             await group.wait_stable(members=1)
         await group.wait_state("Empty")
-        assert [each.cause for each in group.history] == [each.cause for each in kafka.group("billing").history]
-        assert [each.outcome for each in group.history] == ["completed"] * 4
+        assert [rebalance.cause for rebalance in group.history] == [
+            rebalance.cause for rebalance in kafka.group("billing").history
+        ]
+        assert [rebalance.outcome for rebalance in group.history] == ["completed"] * 4
         assert "the traffic does not show why" not in group.timeline()
 
 
@@ -132,9 +134,9 @@ async def test_cluster_only_actions_are_rejected() -> None:
         group = proxy.group("billing")
         with pytest.raises(ControlError, match="a proxy can't move a coordinator"):
             group.move_coordinator(1)
-        for each in (group.delete(), group.commit({("orders", 0): 1}), group.reset()):
+        for item in (group.delete(), group.commit({("orders", 0): 1}), group.reset()):
             with pytest.raises(ControlError, match=r"^a proxy can't (delete|commit)"):
-                await each
+                await item
         with pytest.raises(TimeoutError, match=r"group billing \(nothing observed\) is not stable$"):
             await group.wait_stable(timeout=0.01)
 
@@ -166,7 +168,7 @@ async def test_seen_groups_over_http() -> None:
             assert explained[2].startswith("  ada: should send heartbeats; last request 0.")
             assert len((await client.get("/groups/billing/history")).json()) == 1
             past = (await client.get("/events/past", params={"group": "billing", "kind": "join_completed"})).json()
-            assert [each["detail"]["evidence"] for each in past] == ["a response of the cluster"]
+            assert [item["detail"]["evidence"] for item in past] == ["a response of the cluster"]
             assert (await client.get("/")).status_code == 200
             assert (await client.get("/overview/summary")).status_code == 200
             assert (await client.get("/groups/missing")).status_code == 404

@@ -49,14 +49,14 @@ class World:
         return self.tap.line(Client())
 
     def ask(self, line: Line, name: str, version: int, client_id: str | None = "ada", **fields: Any) -> ObservedCall:
-        """A request goes to the cluster."""
+        """Pass a request to the cluster."""
         request = frame(name, version, 1, client_id=client_id, **fields)
         observed = line.on_request(read_header(request, INT.size), request, True)
         assert observed is not None, "it expects an answer"
         return observed
 
     def answer(self, observed: ObservedCall, name: str, version: int, **fields: Any) -> None:
-        """The cluster answers."""
+        """Pass the cluster's response."""
         written = message_of(name).write(version, 1, message_of(name).response(**fields))
         observed.line.on_response(observed, written if isinstance(written, bytes) else b"".join(written))
 

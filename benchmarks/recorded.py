@@ -6,14 +6,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from kohort.broker.address import Advertised, parse_address
+from kohort.base.address import Advertised, parse_address
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
-from kohort.broker.logs import log
 from kohort.broker.runtime.listener import PlainEntrance
 from kohort.broker.runtime.run import run
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
-from kohort.control.recorder import Recorder
+from kohort.control.history.recorder import Recorder
 
 
 class OnlyRecorder:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from kohort.base.visible import visible
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_errors import kept, plain
 from kohort.cli.analyze_options import exit_code, notes_folder, out_place, webhook_address, window_of
@@ -22,7 +23,6 @@ from kohort.cli.early_end import INTERRUPTED
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
-from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome

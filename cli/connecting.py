@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kohort.broker.address import AddressError, parse_address
-from kohort.broker.lean_imports import without
+from kohort.base.address import AddressError, parse_address
+from kohort.base.lean_imports import without
 from kohort.cli.output import say
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def reach(host: str, port: int, security: Security, client_id: str, timeout_s: f
     import asyncio
 
     with without("hypothesis"):
+        from kohort.cli.watch.client import Broker, BrokerError
         from kohort.client.security import OPEN
-        from kohort.watch.client import Broker, BrokerError
 
     async def connect() -> int:
         broker = Broker(host, port, security, client_id)

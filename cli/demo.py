@@ -79,8 +79,8 @@ async def _until_interrupted(plain: bool, seed: int, out: Path | None, analysed:
 
 
 async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
+    from kohort.base.logs import log
     from kohort.broker.cluster.group_events import EventLogError
-    from kohort.broker.logs import log
     from kohort.demo.acts import PARTITIONS, TOPIC, Play
     from kohort.demo.live_view import LiveView
     from kohort.demo.observations import Observations, PlayError

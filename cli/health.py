@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
 from kohort.cli.connecting import WANTS_TLS, addresses_of, config_option, reach, security_of, speaks_tls
 from kohort.cli.output import say
 

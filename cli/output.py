@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from kohort.protocol.visible import visible
+from kohort.base.visible import visible
 
 # responses to be printed as JSON, or None if lines are printed
 _answers: ContextVar[list[object] | None] = ContextVar("_answers", default=None)

@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import click
 
-from kohort.broker.address import AddressError, parse_address
-from kohort.broker.control_token import TokenError, checked
-from kohort.broker.lean_imports import without
-from kohort.broker.logs import LEVELS
+from kohort.base.address import AddressError, parse_address
+from kohort.base.control_token import TokenError, checked
+from kohort.base.lean_imports import without
+from kohort.base.logs import LEVELS
 from kohort.cli.connecting import addresses_of, config_option, security_of
 from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
@@ -107,9 +107,9 @@ def proxy(
         _refuse(str(error), 2)
     addresses, security = addresses_of(bootstrap), security_of(config)
     with without("hypothesis"):
+        from kohort.base.line_writer import LineWriter
+        from kohort.base.logs import log
         from kohort.broker.cluster.group_events import EventLogError
-        from kohort.broker.line_writer import LineWriter
-        from kohort.broker.logs import log
         from kohort.broker.runtime.server import ListenError
         from kohort.client.client_connection import BrokerError
         from kohort.proxy.proxy_run import ControlAddress, Options, run

@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from kohort.broker.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised, show_address
-from kohort.broker.control_token import TokenError, checked
-from kohort.broker.lean_imports import load_event_loop, without
+from kohort.base.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised, show_address
+from kohort.base.control_token import TokenError, checked
+from kohort.base.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.settings.broker_settings import SETTINGS, SettingError, Settings
 from kohort.cli.extras import needs_extra
@@ -19,7 +19,7 @@ from kohort.cli.serve_options import DEFAULT_LISTEN, LOOPBACK, ServeOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kohort.control.listening import Control
+    from kohort.control.http.listening import Control
 
 STDERR = 2
 
@@ -36,9 +36,9 @@ def serve_until_stopped(options: ServeOptions) -> None:
     # imported only now, so that mistakes in the options are reported at once
     load_event_loop()
     with without("hypothesis"):
+        from kohort.base.line_writer import LineWriter
+        from kohort.base.logs import log
         from kohort.broker.cluster.group_events import EventLogError
-        from kohort.broker.line_writer import LineWriter
-        from kohort.broker.logs import log
         from kohort.broker.runtime.run import Places, run
         from kohort.broker.runtime.server import ListenError
         from kohort.storage.disk.ownership import DataDirectoryError
@@ -147,7 +147,7 @@ def control_at(options: ServeOptions) -> Control:
     token = checked(options.control_token)
     with needs_extra("--control", "control"), without("hypothesis"):
         from kohort.broker.runtime.server import ListenError
-        from kohort.control.listening import Control
+        from kohort.control.http.listening import Control
 
     try:
         return Control(host, port, token, options.control_names, options.control_certificate)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 
-from kohort.broker.line_writer import stand_in_for_closed
+from kohort.base.line_writer import stand_in_for_closed
 from kohort.cli.output import say
 
 

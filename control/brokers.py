@@ -10,7 +10,7 @@ from kohort.control.waiting import Waiters
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
-    from kohort.control.lab_clock import LabClock
+    from kohort.control.clock.lab_clock import LabClock
 
 
 class Brokers:

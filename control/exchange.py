@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.ticket import CloseConnection, Ticket
-from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.gates.gate_points import ANSWER, REQUEST
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.protocol.errors import ErrorCode
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.scheduling.cooperative import Task
-    from kohort.control.conditions import Condition, Delayed
+    from kohort.control.faults.conditions import Condition, Delayed
     from kohort.coordinator.consumer.values import CurrentAssignment
     from kohort.coordinator.streams.streams_group_values import StreamsAssignment
 

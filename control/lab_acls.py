@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TypedDict, Unpack
 
+from kohort.base.visible import visible
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
 from kohort.control.control_errors import ControlError
 from kohort.control.resources import operation_named, resource_named
-from kohort.protocol.visible import visible
 from kohort.security.acls import WILDCARD, AclBinding, AclFilter, Operation, PatternType, Permission, ResourceType
 from kohort.security.principal import PrincipalError, parse_principal
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.broker_hooks import BrokerHooks, Handler, Report
 from kohort.broker.cluster.effect_execution import perform
-from kohort.control.conditions import Condition, Conditions, Delayed
 from kohort.control.exchange import Exchange
+from kohort.control.faults.conditions import Condition, Conditions, Delayed
+from kohort.control.oracle.safety import OWNERSHIP_APIS
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
-from kohort.control.safety import OWNERSHIP_APIS
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.replay import Replay
     from kohort.broker.ticket import Ticket
-    from kohort.control.appends import Appends
     from kohort.control.brokers import Brokers
+    from kohort.control.clock.liveness import Liveness
+    from kohort.control.faults.appends import Appends
     from kohort.control.faults.table import Faults
-    from kohort.control.gates import Gates
-    from kohort.control.liveness import Liveness
-    from kohort.control.safety import SafetyMonitor
-    from kohort.control.zombies import Zombies
+    from kohort.control.faults.zombies import Zombies
+    from kohort.control.gates.gates import Gates
+    from kohort.control.oracle.safety import SafetyMonitor
     from kohort.security.rights import Right
     from kohort.storage.topic import Partition, Topic
 
 NEVER_MS = 1 << 50  # deadline that no clock reaches
 
-# appends to these topics may fail, be delayed or be held (`control/appends.py`)
+# appends to these topics may fail, be delayed or be held (`control/faults/appends.py`)
 SPOILED_TOPICS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kohort.base.visible import visible
 from kohort.broker.apis.delete_topics import delete_topic
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.protocol.batches import CONTROL, Record, build_batch, iterate_records, read_batch
 from kohort.protocol.compression import CodecMissingError
-from kohort.protocol.visible import visible
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic import Partition, Topic
 

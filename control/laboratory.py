@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task
-from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
-from kohort.control.conditions import Conditions
+from kohort.control.clock.lab_clock import LabClock
+from kohort.control.clock.liveness import Liveness
+from kohort.control.faults.appends import Appends
+from kohort.control.faults.conditions import Conditions
 from kohort.control.faults.table import Faults
-from kohort.control.gates import Gates
+from kohort.control.faults.zombies import Zombies
+from kohort.control.gates.gates import Gates
+from kohort.control.history.recorder import Recorder
 from kohort.control.lab_acls import Acls
-from kohort.control.lab_clock import LabClock
 from kohort.control.lab_hooks import LabHooks
 from kohort.control.lab_topics import Topics
-from kohort.control.liveness import Liveness
-from kohort.control.recorder import Recorder
-from kohort.control.safety import Budget, SafetyMonitor
-from kohort.control.zombies import Zombies
+from kohort.control.oracle.safety import Budget, SafetyMonitor
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
-    from kohort.control.liveness import AnyGroup, AnyMember
-    from kohort.coordinator.group import Group
+    from kohort.control.clock.liveness import AnyGroup, AnyMember
+    from kohort.coordinator.groups.group import Group
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.streams.streams_group import StreamsGroup
 

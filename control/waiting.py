@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from kohort.broker.clock import machines
+from kohort.base.clock import machines
 from kohort.control.control_errors import ControlError
 from kohort.control.numbers import Seconds, as_seconds
 

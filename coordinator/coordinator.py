@@ -16,11 +16,11 @@ from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
-from kohort.coordinator.group import CONSUMER, SHARE, STREAMS, Group
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS, Group
+from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_MODERN_OBSERVER
 from kohort.coordinator.modern.modern_observer import ModernObserver
-from kohort.coordinator.offsets_topic_records import is_storable
+from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.topic_info import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_host import ConsumerConfig
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
-    from kohort.coordinator.forgotten_groups import ForgottenGroups
+    from kohort.coordinator.groups.forgotten_groups import ForgottenGroups
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_group import ModernGroup
     from kohort.coordinator.modern.writing import WriteQueue

@@ -19,8 +19,8 @@ from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignmen
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import CLASSIC, CONSUMER
 from kohort.coordinator.group_succession import give_back_unless_written, move_offsets, take_over
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import current_hash
 from kohort.coordinator.modern.group_refusals import Refusal

@@ -13,10 +13,10 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.group import CLASSIC, CONSUMER, Group
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER, Group
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.offsets_topic_records import group_key
+from kohort.coordinator.offsets.offsets_topic_records import group_key
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode
 
@@ -55,7 +55,7 @@ def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | St
 def forget_empty_group(coordinator: GroupCoordinator, group: ModernGroup) -> None:
     """Hide a group without members, whose records stay in the log. No event is reported."""
     if coordinator.forgotten is None:
-        from kohort.coordinator.forgotten_groups import ForgottenGroups  # loaded for unknown member ids only
+        from kohort.coordinator.groups.forgotten_groups import ForgottenGroups  # loaded for unknown member ids only
 
         coordinator.forgotten = ForgottenGroups()
     coordinator.forgotten.forget(group)

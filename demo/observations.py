@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from kohort.base.visible import visible
 from kohort.demo.reports import Consumed, Produced, Range, Report, Revoked, Wrong
 from kohort.demo.stage import Stage
-from kohort.protocol.visible import visible
 
 LINES_KEPT = 200
 

@@ -10,14 +10,14 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
+from kohort.base.logs import log
+from kohort.base.visible import visible
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.event_log import EventLog
-from kohort.broker.logs import log
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
-from kohort.protocol.visible import visible
 from kohort.storage.topic import Topic
 
 if TYPE_CHECKING:

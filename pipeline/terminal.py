@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from kohort.base.visible import visible
 from kohort.pipeline.rules.finding import several
-from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

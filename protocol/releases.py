@@ -167,7 +167,7 @@ def apis_of(release: str) -> tuple[ApiSpec, ...]:
             low, high = max(spec.min_version, int(lowest)), min(spec.max_version, int(highest or lowest))
             if max(low, spec.readable_from) <= high:
                 apis.append(spec._replace(min_version=low, max_version=high))
-    return tuple(apis)
+    return tuple(sorted(apis))
 
 
 def api_versions_of(release: str) -> ApiSpec:

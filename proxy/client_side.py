@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, cast
 
-from kohort.broker.address import plain_host
-from kohort.broker.logs import log
+from kohort.base.address import plain_host
+from kohort.base.logs import log
 from kohort.broker.scheduling.fair_scheduler import COUNTED_NS, LITTLE_NS
 from kohort.broker.scheduling.served import Served
 from kohort.client.client_connection import BrokerError

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from typing import Any, Final, Protocol, cast
 
-from kohort.broker.forking import Address, unwatch_forks, watch_forks
+from kohort.base.forking import Address, unwatch_forks, watch_forks
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.sasl import LoginError

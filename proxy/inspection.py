@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kohort.broker.address import java_address
+from kohort.base.address import java_address
 from kohort.broker.runtime.registry import Api
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.exchange import Exchange

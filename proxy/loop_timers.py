@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.purgatory import DelayedOperation
 
 

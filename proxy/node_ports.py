@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
-from kohort.broker.address import HIGHEST_PORT, AddressError, show_address
+from kohort.base.address import HIGHEST_PORT, AddressError, show_address
 
 FORGOTTEN_MS: Final = 600_000
 """How long a node that responses no longer list keeps its port, so that a restarted node keeps its clients."""

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
 from kohort.broker.runtime.server import ListenError
-from kohort.control.app import make_app
-from kohort.control.listening import serve
-from kohort.control.loopback import is_loopback
-from kohort.control.routes import (
+from kohort.control.http.app import make_app
+from kohort.control.http.listening import serve
+from kohort.control.http.loopback import is_loopback
+from kohort.control.http.routes import (
     events_routes,
     faults_routes,
     gates_routes,
@@ -21,7 +21,7 @@ from kohort.control.routes import (
     overview_routes,
     page_routes,
 )
-from kohort.control.routes.reset_routes import Left
+from kohort.control.http.routes.reset_routes import Left
 from kohort.proxy.proxy_laboratory import ProxyLaboratory
 
 router = APIRouter(prefix="/reset", tags=["reset"])

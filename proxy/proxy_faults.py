@@ -20,8 +20,8 @@ from kohort.control.faults.matching import Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults
 from kohort.control.faults.triggers import Trigger
-from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
-from kohort.control.gates import Gate, Gates
+from kohort.control.gates.gate_points import GATE_POINTS, LOAD, GatePoint
+from kohort.control.gates.gates import Gate, Gates
 from kohort.control.waiting import Waiters
 from kohort.proxy.old_versions import OldVersionsThere
 from kohort.security.principal import Principal

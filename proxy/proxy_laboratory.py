@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.clock import Clock
+from kohort.base.clock import Clock
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.control.control_errors import ControlError
 from kohort.control.exchange import Exchange
 from kohort.control.faults.matching import ANY
-from kohort.control.gate_points import GATE_POINTS
-from kohort.control.groups_by_id import SeesFromOutside
+from kohort.control.gates.gate_points import GATE_POINTS
+from kohort.control.groups.groups_by_id import SeesFromOutside
 from kohort.control.request_facts import kafka_name
 from kohort.control.waiting import Waiters
 from kohort.protocol.api_keys import API_BY_KEY
@@ -25,8 +25,8 @@ from kohort.security.principal import ANONYMOUS, Principal
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_hooks import Handler
     from kohort.broker.cluster.node import Node
-    from kohort.control.conditions import Condition, Delayed
-    from kohort.control.recorder import Recorder
+    from kohort.control.faults.conditions import Condition, Delayed
+    from kohort.control.history.recorder import Recorder
     from kohort.proxy.seen.groups_passing import SeenGroups
     from kohort.proxy.seen.proxy_group import ProxyGroup
 

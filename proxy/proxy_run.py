@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from kohort.broker.address import show_address
-from kohort.broker.clock import SystemClock
-from kohort.broker.logs import LibraryLines, log
+from kohort.base.address import show_address
+from kohort.base.clock import SystemClock
+from kohort.base.logs import LibraryLines, log
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.run import announce, collect_garbage_seldom, raise_file_limit
 from kohort.broker.runtime.server import ListenError
 from kohort.broker.scheduling.worker_thread import WorkerThread
 from kohort.client.security import OPEN, Security
-from kohort.control.loopback import is_loopback
+from kohort.control.http.loopback import is_loopback
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.proxy.talk.talk_writer import recording
 

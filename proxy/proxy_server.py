@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kohort.broker.address import reachable, show_address
-from kohort.broker.clock import Clock
-from kohort.broker.forking import Address, unwatch_forks, watch_forks
-from kohort.broker.logs import log
+from kohort.base.address import reachable, show_address
+from kohort.base.clock import Clock
+from kohort.base.forking import Address, unwatch_forks, watch_forks
+from kohort.base.logs import log
 from kohort.broker.runtime.server import ListenError, bind
 from kohort.broker.scheduling.fair_scheduler import FairScheduler
 from kohort.broker.scheduling.paused_reading import PausedReading

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Final, Protocol
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.protocol.headers import RequestHeader
 from kohort.protocol.wire import INT
 from kohort.proxy.answer_rewriting import AnswerInHand, Pieces

@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kohort.control.group_members import GroupMember
-    from kohort.control.lab_group import Group, Migration
-    from kohort.control.lab_share_group import ShareGroup
-    from kohort.control.lab_streams_group import StreamsGroup
-    from kohort.control.safety import Budget
-    from kohort.control.task_members import TaskMember
+    from kohort.control.groups.group_members import GroupMember
+    from kohort.control.groups.lab_group import Group, Migration
+    from kohort.control.groups.lab_share_group import ShareGroup
+    from kohort.control.groups.lab_streams_group import StreamsGroup
+    from kohort.control.groups.task_members import TaskMember
+    from kohort.control.oracle.safety import Budget
     from kohort.testing.cluster import Cluster
     from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.replaying import replay, replay_async
@@ -53,14 +53,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Budget": "control.safety",
+    "Budget": "control.oracle.safety",
     "Cluster": "testing.cluster",
-    "Group": "control.lab_group",
-    "GroupMember": "control.group_members",
-    "Migration": "control.lab_group",
+    "Group": "control.groups.lab_group",
+    "GroupMember": "control.groups.group_members",
+    "Migration": "control.groups.lab_group",
     "Proxy": "testing.proxy_cluster",
-    "ShareGroup": "control.lab_share_group",
-    "StreamsGroup": "control.lab_streams_group",
+    "ShareGroup": "control.groups.lab_share_group",
+    "StreamsGroup": "control.groups.lab_streams_group",
     "SyncClock": "testing.sync",
     "SyncCluster": "testing.sync",
     "SyncFaults": "testing.sync",
@@ -69,7 +69,7 @@ _HOMES = {
     "SyncRule": "testing.sync",
     "SyncShareGroup": "testing.sync",
     "SyncStreamsGroup": "testing.sync",
-    "TaskMember": "control.task_members",
+    "TaskMember": "control.groups.task_members",
     "replay": "testing.replaying",
     "replay_async": "testing.replaying",
 }
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, because pytest imports this package for its plugin in every run."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    from kohort.broker.lean_imports import without
+    from kohort.base.lean_imports import without
 
     with without("hypothesis"):
         return getattr(import_module(f"kohort.{_HOMES[name]}"), name)

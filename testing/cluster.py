@@ -8,35 +8,35 @@ from random import SystemRandom
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.address import Advertised, show_address
+from kohort.base.address import Advertised, show_address
+from kohort.base.forking import FORKED, unwatch_forks, watch_forks
+from kohort.base.logs import log
+from kohort.base.visible import visible
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.node import Node
-from kohort.broker.forking import FORKED, unwatch_forks, watch_forks
-from kohort.broker.logs import log
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import PROFILES, Settings
-from kohort.control.appends import Appends
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.control_errors import ControlError, unknown
+from kohort.control.faults.appends import Appends
 from kohort.control.faults.table import Faults
-from kohort.control.gates import Gates
-from kohort.control.groups_by_id import group_of
-from kohort.control.lab_clock import LabClock
-from kohort.control.lab_group import Group
+from kohort.control.gates.gates import Gates
+from kohort.control.groups.groups_by_id import group_of
+from kohort.control.groups.lab_group import Group
 from kohort.control.lab_topics import Topics
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import as_setting, whole
-from kohort.control.safety import Budget
-from kohort.protocol.visible import visible
+from kohort.control.oracle.safety import Budget
 from kohort.testing.cluster_clock import Clock
 from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
 
 if TYPE_CHECKING:
+    from kohort.control.groups.lab_share_group import ShareGroup
+    from kohort.control.groups.lab_streams_group import StreamsGroup
     from kohort.control.lab_acls import Acls
-    from kohort.control.lab_share_group import ShareGroup
-    from kohort.control.lab_streams_group import StreamsGroup
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncCluster
 
@@ -205,7 +205,7 @@ class Cluster:
 
     @property
     def violations(self) -> list[str]:
-        """Violations of safety properties, as sentences; see `kohort.control.safety`."""
+        """Violations of safety properties, as sentences; see `kohort.control.oracle.safety`."""
         safety = self.laboratory.safety
         return list(safety.violations) if safety is not None else []
 
@@ -292,13 +292,13 @@ class Cluster:
 
     def share_group(self, group_id: str) -> ShareGroup:
         """Return a share group (KIP-932), which need not exist."""
-        from kohort.control.lab_share_group import ShareGroup  # not for tests without such groups
+        from kohort.control.groups.lab_share_group import ShareGroup  # not for tests without such groups
 
         return ShareGroup(self.laboratory, group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup:
         """Return a streams group (KIP-1071), which need not exist."""
-        from kohort.control.lab_streams_group import StreamsGroup  # not for tests without such groups
+        from kohort.control.groups.lab_streams_group import StreamsGroup  # not for tests without such groups
 
         return StreamsGroup(self.laboratory, group_id)
 

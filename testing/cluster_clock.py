@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from kohort.control.jump import PATIENCE_S, jump
+from kohort.base.visible import visible
+from kohort.control.clock.jump import PATIENCE_S, jump
 from kohort.control.numbers import Seconds, as_seconds, length_ms, number
-from kohort.protocol.visible import visible
 from kohort.testing.remote import warn_caller
 
 if TYPE_CHECKING:

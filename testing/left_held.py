@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warnings import warn
 
-from kohort.protocol.visible import visible
+from kohort.base.visible import visible
 
 
 def report(lines: list[str]) -> None:

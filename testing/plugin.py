@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kohort.protocol.visible import visible
+from kohort.base.visible import visible
 
 if TYPE_CHECKING:
     from kohort.testing import Cluster

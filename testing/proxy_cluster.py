@@ -7,10 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.address import AddressError, parse_address
-from kohort.broker.clock import SystemClock
-from kohort.broker.forking import FORKED, unwatch_forks, watch_forks
-from kohort.broker.logs import log
+from kohort.base.address import AddressError, parse_address
+from kohort.base.clock import SystemClock
+from kohort.base.forking import FORKED, unwatch_forks, watch_forks
+from kohort.base.logs import log
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, SecurityError, from_file
 from kohort.control.control_errors import ControlError, unknown
@@ -20,7 +20,7 @@ from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES
 
 if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
-    from kohort.control.gates import Gates
+    from kohort.control.gates.gates import Gates
     from kohort.proxy.seen.proxy_group import ProxyGroup
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncProxy

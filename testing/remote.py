@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import Any, NoReturn, Protocol, TypeVar
 from warnings import warn
 
-from kohort.broker.clock import machines
-from kohort.broker.forking import FORKED, release, unwatch_forks, watch_forks
+from kohort.base.clock import machines
+from kohort.base.forking import FORKED, release, unwatch_forks, watch_forks
 from kohort.control.control_errors import ControlError
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from kohort.broker.address import AddressError, parse_address
+from kohort.base.address import AddressError, parse_address
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, Security, SecurityError, from_file
 from kohort.control.control_errors import ControlError

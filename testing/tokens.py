@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64encode
 
-from kohort.broker.clock import machines
+from kohort.base.clock import machines
 
 LIFE_S = 3_600  # lifetime of a token by the broker's clock, which a test moves
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from tests.support.absent import take_away
 from tests.support.compiled import is_compiled, listed
 from tests.support.first_imports import import_in_turn

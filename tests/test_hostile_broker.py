@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.commands import main
+from kohort.cli.watch.client import BrokerError
+from kohort.cli.watch.looking import WatchedCluster
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.source_cluster import SourceCluster, expand, partitions, sample
 from kohort.pipeline.sources.source_connection import WireError
@@ -22,8 +24,6 @@ from kohort.protocol.messages.api_versions import ApiVersion, ApiVersionsRespons
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kohort.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
-from kohort.watch.client import BrokerError
-from kohort.watch.looking import WatchedCluster
 
 HIGHEST = {1: 12, 2: 7, 3: 12, 9: 9, 15: 6, 16: 5}
 """The newest versions that both clients speak."""

@@ -20,18 +20,18 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.cli.commands import main
-from kohort.control.app import make_app
+from kohort.cli.watch.changes import Change
+from kohort.cli.watch.snapshot import Snapshot
+from kohort.cli.watch.view import line, picture
+from kohort.control.http.app import make_app
 from kohort.demo.observations import Observations
 from kohort.demo.plain import PlainView
 from kohort.demo.stage import Stage
 from kohort.pipeline import terminal
 from kohort.pipeline.analysis.analysis_run import Outcome
 from kohort.pipeline.report.svg import esc
-from kohort.watch.changes import Change
-from kohort.watch.snapshot import Snapshot
-from kohort.watch.view import line, picture
 from tests.control.talking import Lab
 from tests.pipeline.report_rows import finding, health, issue
 
@@ -83,7 +83,7 @@ def test_the_console_log(hostile_group: Lab, console: StringIO) -> None:
 
 
 def test_a_timeline_and_an_explanation(hostile_group: Lab) -> None:
-    from kohort.control.lab_group import Group
+    from kohort.control.groups.lab_group import Group
 
     group = Group(hostile_group.laboratory, NAME)
     for told in (group.timeline(), str(group.explain())):

@@ -63,7 +63,7 @@ def test_installed_package_is_typed() -> None:
 
 BY_NAME = {
     "broker.runtime.registry": ["f'kohort.broker.apis.{spec.name}'"],
-    "broker.late_modules": ["name"],  # Python's, not ours
+    "base.late_modules": ["name"],  # Python's, not ours
     "broker.shortcuts": ["'kohort.broker.fast'"],
     "broker.fast.remembered_requests": ["f'kohort.broker.fast.{file}'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from kohort.cli.watch.client import Broker
 from kohort.protocol.messages.metadata import MetadataRequest
-from kohort.watch.client import Broker
 
 ROOT = Path(__file__).parent.parent
 RECIPE = ROOT / "docker" / "testcontainers" / "kohort_container.py"

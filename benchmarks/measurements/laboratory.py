@@ -15,8 +15,8 @@ from aiokafka import AIOKafkaConsumer
 
 from benchmarks.bench import Bench
 from benchmarks.kfake_peer import kfake
+from kohort.cli.watch.looking import WatchedCluster
 from kohort.testing import Cluster
-from kohort.watch.looking import WatchedCluster
 from tests.clients.libraries import Missing
 
 CLUSTERS = 50

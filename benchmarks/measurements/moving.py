@@ -8,13 +8,13 @@ from time import monotonic, thread_time
 
 from benchmarks.bench import Bench
 from benchmarks.measurements.restart import stable
+from kohort.base.logs import log
 from kohort.broker.cluster.moving import move_leader
-from kohort.broker.logs import log
 from kohort.broker.runtime.run import collect_garbage_seldom
 from kohort.coordinator.context import Shard
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.offsets import CommittedOffset
-from kohort.coordinator.offsets_topic_records import group_key, group_value
+from kohort.coordinator.offsets.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets_topic_records import group_key, group_value
 from kohort.protocol.batches import EncodedRecords, encode_record
 from tests.support.broker import Broker
 from tests.support.manual_clock import ManualClock

@@ -19,8 +19,8 @@ from benchmarks.measurements.topics import configure_topic
 from benchmarks.pulses import Pulses, Schedule
 from benchmarks.server import Server
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.group_placement import partition_for
-from kohort.coordinator.offsets_topic_records import (
+from kohort.coordinator.groups.group_placement import partition_for
+from kohort.coordinator.offsets.offsets_topic_records import (
     GroupValue,
     MemberValue,
     group_key,

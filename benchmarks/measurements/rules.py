@@ -4,8 +4,8 @@ from collections.abc import Callable
 from time import thread_time
 
 from benchmarks.bench import Bench
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.faults.matching import MatchOptions
-from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from tests.support.broker import Broker
 from tests.support.frames import heartbeat

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions

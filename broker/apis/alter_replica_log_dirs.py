@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.describe_log_dirs import path_of_directory
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import hash_of_partition, in_map_order
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_replica_log_dirs import (

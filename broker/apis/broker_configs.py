@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
 from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.kafkas_defaults import described
 from kohort.broker.settings.topic_defaults import (

@@ -8,7 +8,7 @@ from functools import partial
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.groups.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kohort.security.rights import DELETE_GROUP

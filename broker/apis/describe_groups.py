@@ -8,7 +8,7 @@ from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task, once_each
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import as_answered, describe_group
+from kohort.coordinator.groups.describing import as_answered, describe_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kohort.security.acls import ResourceType

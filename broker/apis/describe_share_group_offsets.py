@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kohort.base.logs import log
 from kohort.broker.apis.share_offsets_errors import SHARE_OFFSETS_ERRORS
-from kohort.broker.logs import log
 from kohort.broker.scheduling.awaited_response import AwaitedResponse
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.state_calls import PARTITIONS_AT_ONCE

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from kohort.base.logs import log
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
-from kohort.broker.logs import log
 from kohort.broker.scheduling.cooperative import Task, once_each
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import as_answered
+from kohort.coordinator.groups.describing import as_answered
 from kohort.protocol.errors import ErrorCode
 from kohort.security.acls import ResourceType
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC

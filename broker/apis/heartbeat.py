@@ -7,8 +7,8 @@ from typing import Final
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.classic_requests import heartbeat_in_consumer_group
 from kohort.coordinator.classic.heartbeating import heartbeat
-from kohort.coordinator.classic_requests import heartbeat_in_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kohort.security.rights import READ_GROUP

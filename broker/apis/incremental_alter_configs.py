@@ -25,7 +25,7 @@ from kohort.broker.apis.config_resources import (
     refusal_by_broker,
 )
 from kohort.broker.settings.dynamic import is_known
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_map_order
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (

@@ -7,9 +7,9 @@ protocol type in the response. v8: KIP-800, a reason. v9: KIP-814, a returning s
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.classic_requests import join_group
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
-from kohort.coordinator.classic_requests import join_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.security.rights import READ_GROUP

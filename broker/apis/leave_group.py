@@ -6,7 +6,7 @@ or instance id, each with its own result. v4: flexible. v5: KIP-800, a reason.
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic_requests import leave_group
+from kohort.coordinator.classic.classic_requests import leave_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kohort.security.rights import READ_GROUP

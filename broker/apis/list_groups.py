@@ -6,7 +6,7 @@ v1: throttle time. v2: as v1. v3: flexible. v4: KIP-518, states, and a filter by
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import groups_by_partition, listed, to_list
+from kohort.coordinator.groups.describing import groups_by_partition, listed, to_list
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kohort.security.acls import CLUSTER_NAME

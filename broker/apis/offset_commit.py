@@ -16,7 +16,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
+from kohort.coordinator.offsets.committing import Commit, KnownTopic, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,

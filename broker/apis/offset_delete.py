@@ -10,7 +10,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.deleting import offset_delete
+from kohort.coordinator.groups.deleting import offset_delete
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_delete import (
     OffsetDeleteRequest,

@@ -14,7 +14,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.scheduling.request_chunks import SHORT, runs
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.fetching_offsets import offset_fetch
+from kohort.coordinator.offsets.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
     OffsetFetchRequest,

@@ -1,7 +1,7 @@
 """Settings that enable streams groups (KIP-1071)."""
 
 from kohort.broker.cluster.node import Node
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 
 
 def serves_streams_groups(node: Node) -> bool:

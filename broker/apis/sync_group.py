@@ -6,8 +6,8 @@ request and response; a request without them is rejected before all other checks
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.classic_requests import sync_group
 from kohort.coordinator.classic.replies import sync_refused
-from kohort.coordinator.classic_requests import sync_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kohort.security.rights import READ_GROUP

@@ -14,13 +14,13 @@ from uuid import UUID
 from kohort.broker.scheduling.cooperative import Task, one_by_one
 from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.coordinator.at_once import at_once
-from kohort.coordinator.committing_in_transactions import (
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.offsets.committing_in_transactions import (
     Committer,
     PendingCommit,
     records_of,
     txn_offset_commit,
 )
-from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.errors import ErrorCode

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kohort.base.logs import log
 from kohort.broker.cluster.group_events import client_of
-from kohort.broker.logs import log
 from kohort.broker.settings.setting import split_principals
 from kohort.security.acls import CLUSTER_NAME, WILDCARD, AclBinding, Operation, PatternType, Permission, ResourceType
 from kohort.security.authorizer import LONGEST_REMEMBERED, Authorizer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.address import Advertised
-from kohort.broker.clock import Clock
+from kohort.base.address import Advertised
+from kohort.base.clock import Clock
 from kohort.broker.cluster.assembly import new_access, new_group_coordinator, new_transaction_coordinator
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.group_events import GroupEvents
@@ -17,8 +17,8 @@ from kohort.broker.cluster.startup_recovery import take_over
 from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.cluster.upkeep import start_sweeps, start_upkeep
 from kohort.broker.settings.broker_settings import Settings
-from kohort.coordinator.deleting import topic_deleted
 from kohort.coordinator.effects import SHARE_STATE_TOPIC
+from kohort.coordinator.groups.deleting import topic_deleted
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topic import Topic
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from mypy_extensions import mypyc_attr
 
-from kohort.broker.logs import log
-from kohort.coordinator.group_placement import partition_for
+from kohort.base.logs import log
+from kohort.coordinator.groups.group_placement import partition_for
 from kohort.purgatory import DelayedOperation
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.refusal import Refusal

@@ -14,7 +14,7 @@ from errno import EIO
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:

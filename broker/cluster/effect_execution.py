@@ -6,8 +6,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
-from kohort.broker.logs import log
 from kohort.broker.short_text import short_text
 from kohort.coordinator.effects import (
     OFFSETS_TOPIC,

@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kohort.base.logs import log
 from kohort.broker.cluster.effect_execution import perform
 from kohort.broker.cluster.event_files import EventFile, EventFiles, finish_left_over
 from kohort.broker.cluster.group_events import EventLogError
-from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs
 from kohort.coordinator.events.group_event import COLUMNS
 from kohort.purgatory import DelayedOperation

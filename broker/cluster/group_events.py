@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 
 if TYPE_CHECKING:
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.broker.cluster.offsets_topic import OffsetsTopic
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.events.group_event import GroupEvent

@@ -9,8 +9,8 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from kohort.base.logs import log
 from kohort.broker.cluster.share_fetch_sessions import ShareSessions
-from kohort.broker.logs import log
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.archiving import resume
 from kohort.coordinator.share_partitions.locks import releasing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 from kohort.storage.placement import NO_LEADER

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.loading import Loading, unload
+from kohort.coordinator.groups.loading import Loading, unload
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.producers import Remembered

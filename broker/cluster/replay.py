@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from kohort.broker.logs import log
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.base.logs import log
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.protocol.batches import BatchInfo, read_batches
 from kohort.protocol.errors import DecodeError
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.purgatory import Purgatory
     from kohort.storage.log import PartitionLog
 
@@ -32,7 +32,7 @@ PAUSE_MS = 1  # pause between slices, in which other requests are handled
 
 
 class Loader(Protocol):
-    """The target of a replay (`coordinator.loading.Loading`)."""
+    """The target of a replay (`coordinator.groups.loading.Loading`)."""
 
     what: ClassVar[str]  # plural noun for what it creates, in log lines
     records: int  # number of records applied so far

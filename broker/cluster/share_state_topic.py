@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kohort.base.logs import log
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.cluster.share_persister import SharePersister
-from kohort.broker.logs import log
 from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey

@@ -8,10 +8,10 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kohort.broker.clock import Clock
+from kohort.base.clock import Clock
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
 from kohort.broker.cluster.replay import Replays
-from kohort.broker.logs import log
 from kohort.broker.scheduling.worker_thread import Worker
 from kohort.broker.settings.broker_settings import Settings
 from kohort.broker.settings.group_configs import GroupConfigs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.logs import log
-from kohort.coordinator.completing import complete
+from kohort.base.logs import log
 from kohort.coordinator.effects import OFFSETS_TOPIC, WriteMarkers
+from kohort.coordinator.offsets.completing import complete
 from kohort.protocol.batches import NO_PRODUCER, Marker, marker_batch
 from kohort.protocol.errors import ErrorCode
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.logs import log
-from kohort.coordinator.deleting import Sweep
+from kohort.base.logs import log
+from kohort.coordinator.groups.deleting import Sweep
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
 from kohort.purgatory import DelayedOperation, Purgatory
 

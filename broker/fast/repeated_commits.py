@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.offset_commit import looked_up
 from kohort.broker.fast.repeated_records import RepeatedRecords
-from kohort.coordinator.committing import Commit, offset_commit
-from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.offsets.committing import Commit, offset_commit
+from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (

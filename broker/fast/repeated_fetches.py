@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.offset_fetch import IDS_FROM, answered, is_long
-from kohort.coordinator.fetching_offsets import never_committed, partition_answer
+from kohort.coordinator.offsets.fetching_offsets import never_committed, partition_answer
 from kohort.protocol.messages.offset_fetch import (
     MESSAGE,
     OffsetFetchRequest,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.fast.cached_request import CachedRequest
     from kohort.coordinator.coordinator import GroupCoordinator
-    from kohort.coordinator.offsets import CommittedOffset
+    from kohort.coordinator.offsets.offsets import CommittedOffset
 
 _NOTHING: Final[dict[int, CommittedOffset]] = {}
 

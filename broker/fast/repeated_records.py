@@ -5,8 +5,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from kohort.coordinator.offsets import NO_EXPIRY, Accepted, CommittedOffset, record_around
-from kohort.coordinator.offsets_topic_records import offset_key
+from kohort.coordinator.offsets.offsets import NO_EXPIRY, Accepted, CommittedOffset, record_around
+from kohort.coordinator.offsets.offsets_topic_records import offset_key
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.releases import USUAL_OFFSET_VALUE
 from kohort.protocol.topic_partition import TopicPartition

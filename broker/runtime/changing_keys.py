@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.settings.setting import SettingError
 from kohort.security.sasl.signed_tokens import KeysError
 

@@ -10,8 +10,8 @@ import asyncio
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kohort.broker.address import java_address, plain_host
-from kohort.broker.logs import log
+from kohort.base.address import java_address, plain_host
+from kohort.base.logs import log
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.scheduling.connection_limits import LARGE_REPLY, REPLIES_TOGETHER, UNREAD_BYTES, WAITING_BYTES
 from kohort.broker.scheduling.fair_scheduler import COUNTED_NS, JOINS, LITTLE_NS

@@ -9,9 +9,9 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_hooks import NO_HOOKS
 from kohort.broker.cluster.effect_execution import perform
-from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.scheduling.cooperative import is_task

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from ssl import SSLContext, SSLObject
 
-    from kohort.broker.address import Advertised
+    from kohort.base.address import Advertised
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.security.principal import Principal
     from kohort.security.sasl.login import Login

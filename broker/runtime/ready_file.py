@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from kohort.broker.address import reachable, show_address
+from kohort.base.address import reachable, show_address
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
-from kohort.broker.logs import log
 from kohort.broker.runtime.listener import Listener
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import uvloop
 
-from kohort.broker.address import reachable, show_address
-from kohort.broker.clock import Clock
+from kohort.base.address import reachable, show_address
+from kohort.base.clock import Clock
+from kohort.base.line_writer import LineWriter
+from kohort.base.logs import LibraryLines, log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
-from kohort.broker.line_writer import LineWriter
-from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.listener import Entrances, Listener
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.ready_file import ready_file

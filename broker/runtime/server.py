@@ -11,9 +11,9 @@ from functools import partial
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import TYPE_CHECKING, Final, cast
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
+from kohort.base.forking import unwatch_forks, watch_forks
 from kohort.broker.cluster.effect_execution import perform
-from kohort.broker.forking import unwatch_forks, watch_forks
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
@@ -28,9 +28,9 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kohort.base.forking import Address
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
-    from kohort.broker.forking import Address
     from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.broker.scheduling.served import Served
 
 TURN_US: Final = 2_000  # how long one connection is served at a time

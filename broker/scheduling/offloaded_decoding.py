@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.scheduling.cooperative import is_task
 from kohort.broker.ticket import Requester, Ticket
 from kohort.protocol.errors import DecodeError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.purgatory import Purgatory
 
 LOOK_EVERY_MS = 1_000  # interval of the checks of paused sockets

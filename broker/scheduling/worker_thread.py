@@ -14,12 +14,12 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.short_text import short_text
 from kohort.broker.ticket import CloseConnection
 
 if TYPE_CHECKING:
-    from kohort.broker.clock import Clock
+    from kohort.base.clock import Clock
     from kohort.broker.ticket import Ticket
 
 T = TypeVar("T")

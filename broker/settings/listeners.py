@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.broker.address import HIGHEST_PORT, Advertised
+from kohort.base.address import HIGHEST_PORT, Advertised
 from kohort.broker.settings.setting import SettingError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from kohort.broker.lean_imports import without
+from kohort.base.lean_imports import without
+from kohort.base.visible import visible
 from kohort.cli.output import say
-from kohort.protocol.visible import visible
 
 
 @click.command("add-scram")

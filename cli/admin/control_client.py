@@ -14,10 +14,10 @@ from urllib.request import Request, urlopen
 
 import click
 
-from kohort.broker.control_token import TokenError, checked
-from kohort.broker.control_token import headers as token_headers
-from kohort.broker.control_url import control_url, display_address
-from kohort.broker.json_answer import read_json
+from kohort.base.control_token import TokenError, checked
+from kohort.base.control_token import headers as token_headers
+from kohort.base.control_url import control_url, display_address
+from kohort.base.json_answer import read_json
 from kohort.cli.output import answers_as_json, note_answer, say
 
 TIMEOUT_S = 30

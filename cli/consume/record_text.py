@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from kohort.base.visible import visible
 from kohort.cli.delimiters import unescaped
-from kohort.protocol.visible import visible
 
 
 class Message(Protocol):

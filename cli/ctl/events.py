@@ -7,9 +7,9 @@ from urllib.request import Request, urlopen
 
 import click
 
-from kohort.broker.control_token import headers
-from kohort.broker.control_url import control_url
-from kohort.broker.json_answer import LARGEST_ANSWER
+from kohort.base.control_token import headers
+from kohort.base.control_url import control_url
+from kohort.base.json_answer import LARGEST_ANSWER
 from kohort.cli.admin.control_client import control_options, detail, fail, nobody_answers
 from kohort.cli.output import say
 

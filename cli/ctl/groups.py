@@ -57,7 +57,7 @@ def wait(group: str, state: str, members: int | None, timeout: float, control: s
 @control_options
 def history(group: str, control: str, token: str) -> None:
     """Print the rebalances of GROUP, one per line: cause, outcome, duration, awaited members, moved partitions."""
-    from kohort.control.history import Rebalance
+    from kohort.control.history.history import Rebalance
 
     for rebalance in ask(control, token, f"/groups/{quote(group, safe='')}/history"):
         say(str(Rebalance(**rebalance)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kohort.broker.lean_imports import without
+from kohort.base.lean_imports import without
 from kohort.cli.connecting import addresses_of, config_option, security_of
 from kohort.cli.early_end import INTERRUPTED, ends_with_signals
 from kohort.cli.output import say

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kohort.broker.apis.api_versions import table, unsupported_version
 from kohort.broker.ticket import CloseConnection
-from kohort.control.assignments import Change
-from kohort.control.conditions import Condition, Delayed
 from kohort.control.control_errors import unknown
 from kohort.control.exchange import UNCHANGED
-from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.faults.assignments import Change
+from kohort.control.faults.conditions import Condition, Delayed
+from kohort.control.gates.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import whole
 from kohort.control.request_facts import RequestFacts
 from kohort.protocol.errors import ErrorCode
@@ -213,7 +213,7 @@ class DelayUntil(Action):
 
 @dataclass
 class StayLeader(Action):
-    """Action that lets a node continue to coordinate a group after it lost it: a zombie (`kohort.control.zombies`)."""
+    """Action that lets a node continue to coordinate a group after it lost it: a zombie (`zombies.py`)."""
 
     ends: list[Callable[[], None]] = field(default_factory=list, repr=False)  # callbacks that stop the zombies
     stage: str = "leadership"

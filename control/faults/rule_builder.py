@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import TypedDict, Unpack
 
-from kohort.control.assignments import Change
-from kohort.control.conditions import Condition
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.actions import (
     Action,
@@ -26,10 +24,12 @@ from kohort.control.faults.actions import (
     StayLeader,
     Truncate,
 )
+from kohort.control.faults.assignments import Change
+from kohort.control.faults.conditions import Condition
 from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger, trigger
-from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.gates.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import Seconds, length_ms
 from kohort.control.resources import operation_named, resource_named
 from kohort.protocol.releases import RELEASES
@@ -94,7 +94,7 @@ class RuleBuilder:
         Args:
             until: A state of the request's group (`Stable`), a group event (`member_added`), or a gate point that one
                 of its requests reaches (`join-complete`); the end of the rule ends the delay, too. See
-                `kohort.control.conditions`.
+                `kohort.control.faults.conditions`.
         """
         return self._rule(_delay(seconds, jitter, until, REQUEST), options)
 
@@ -130,7 +130,7 @@ class RuleBuilder:
     def zombie(self, **options: Unpack[When]) -> Rule:
         """Let a node that loses the group's coordination continue to answer for it until the rule ends.
 
-        This applies to all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
+        This applies to all groups of that partition of `__consumer_offsets`. See `kohort.control.faults.zombies`.
         """
         unfit = [
             field.name
@@ -162,7 +162,7 @@ class RuleBuilder:
     def assign(self, change: Change, **options: Unpack[When]) -> Rule:
         """Modify the assignments of a SyncGroup request before the broker receives it.
 
-        See `kohort.control.assignments`.
+        See `kohort.control.faults.assignments`.
         """
         return self._rule(Assign(change), options)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from kohort.control import assignments
 from kohort.control.control_errors import ControlError, unknown
+from kohort.control.faults import assignments
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults

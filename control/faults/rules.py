@@ -9,7 +9,7 @@ from types import TracebackType
 from kohort.control.faults.actions import ACCESS, Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
-from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.gates.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import Seconds, whole
 from kohort.control.request_facts import RequestFacts
 from kohort.control.waiting import PATIENCE_S, Waiters

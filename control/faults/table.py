@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from random import Random
 from typing import Any, Unpack
 
+from kohort.base.visible import visible
 from kohort.control.control_errors import NotFoundError
 from kohort.control.exchange import UNCHANGED, Exchange
 from kohort.control.faults.actions import ACCESS, Action, Deny, HideNode, Hold
@@ -14,10 +15,9 @@ from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_index import RuleIndex
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
-from kohort.control.gate_points import REQUEST
+from kohort.control.gates.gate_points import REQUEST
 from kohort.control.request_facts import RequestFacts
 from kohort.control.waiting import Waiters
-from kohort.protocol.visible import visible
 from kohort.security.rights import Right
 from kohort.storage.topic import Topic
 

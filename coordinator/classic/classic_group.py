@@ -12,9 +12,9 @@ from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, 
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.events.event_state import GroupEventState
-from kohort.coordinator.group import CLASSIC, Group
-from kohort.coordinator.offsets import CommittedOffset
-from kohort.coordinator.offsets_topic_records import group_key
+from kohort.coordinator.groups.group import CLASSIC, Group
+from kohort.coordinator.offsets.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets_topic_records import group_key
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode

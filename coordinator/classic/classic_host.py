@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.group_host import GroupHost
+from kohort.coordinator.groups.group_host import GroupHost
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup

@@ -29,7 +29,7 @@ from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.coordinator.effects import Cause, GroupWarning
-from kohort.coordinator.offsets_topic_records import is_storable
+from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.shared_values import Protocols
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -12,7 +12,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.classic.classic_member import Member
-    from kohort.coordinator.group import Group
+    from kohort.coordinator.groups.group import Group
     from kohort.coordinator.shared_values import Protocols
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.offsets_topic_records import GroupValue, MemberValue, group_key, group_value
+from kohort.coordinator.offsets.offsets_topic_records import GroupValue, MemberValue, group_key, group_value
 from kohort.protocol.batches import EncodedRecords, encode_record
 
 

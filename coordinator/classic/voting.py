@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 
 # The table size of Kafka's map of votes: a Java HashMap that never grows because there are few names.
 HASH_BUCKETS: Final = 16

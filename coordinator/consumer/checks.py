@@ -11,7 +11,7 @@ from kohort.coordinator.consumer.refusing import (
 )
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.coordinator_settings import GroupSettings
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,

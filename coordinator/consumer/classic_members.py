@@ -20,7 +20,7 @@ from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
 from kohort.coordinator.effects import Cause, Reply
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.modern.timers import start, stop
 from kohort.protocol.consumer_protocol import (

@@ -16,14 +16,14 @@ from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMe
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import add_to, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, CommittedPartition, Record, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.modern.subscribing_group import SubscribingGroup
-from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from kohort.coordinator.modern.record_parts import (
     write_target,
     write_target_epoch,
 )
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.protocol.batches import encode_record
 from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_string, tag
 

@@ -23,7 +23,7 @@ from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Ow
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, group_full, group_missing
 from kohort.coordinator.modern.timers import extend_session
 from kohort.protocol.errors import ErrorCode

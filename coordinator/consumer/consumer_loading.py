@@ -7,7 +7,7 @@ from kohort.coordinator.consumer.consumer_group_records import read_change
 from kohort.coordinator.consumer.progress import begin_sessions
 from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 
 

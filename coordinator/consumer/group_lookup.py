@@ -7,7 +7,7 @@ from kohort.coordinator.consumer.patterns import find_regex_error
 from kohort.coordinator.consumer.refusing import consumer_group_missing, invalid_regex, not_a_consumer_group
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, group_full
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

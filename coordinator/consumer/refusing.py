@@ -1,6 +1,6 @@
 """Errors of consumer groups, with Kafka's messages (consumer-groups §24)."""
 
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, kind_missing, not_of_kind
 from kohort.protocol.errors import ErrorCode
 

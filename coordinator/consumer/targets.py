@@ -9,7 +9,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import hash_of_id, in_assignors_order, in_map_order, in_table_order
 from kohort.coordinator.modern.group_epochs import is_target_due
 from kohort.coordinator.modern.modern_values import Target, TargetEpoch

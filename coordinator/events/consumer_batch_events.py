@@ -15,7 +15,7 @@ from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.modern_batch_events import BatchEvent, named_partitions
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 

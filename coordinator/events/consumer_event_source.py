@@ -17,7 +17,7 @@ from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
-from kohort.coordinator.group import CONSUMER
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode

@@ -16,12 +16,12 @@ from kohort.coordinator.events.event_timers import StatsTimer
 from kohort.coordinator.events.share_event_source import ShareEventObserver
 from kohort.coordinator.events.share_record_source import ShareRecordObserver
 from kohort.coordinator.events.streams_event_source import StreamsEventObserver
-from kohort.coordinator.group import CLASSIC
+from kohort.coordinator.groups.group import CLASSIC
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.streams.streams_group import StreamsGroup
 
 if TYPE_CHECKING:
-    from kohort.coordinator.group import Group
+    from kohort.coordinator.groups.group import Group
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import EpochEventState
 from kohort.coordinator.events.modern_batch_events import BatchEvent, ModernBatchEvents, named_partitions
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import Client
 from kohort.coordinator.share.share_group import ShareGroup

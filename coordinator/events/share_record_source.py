@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.events.group_event import NO_PARTITION
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.requesting_client import NOBODY_KNOWN
 from kohort.coordinator.share_partitions.record_observer import EXPIRED, Fate, RecordObserver
 from kohort.coordinator.share_partitions.record_states import ACCEPTED, REJECTED, RELEASED, RENEWED

@@ -9,7 +9,7 @@ from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.events.streams_batch_events import STICKY, StreamsBatchEvents, active_of, is_reconciled
 from kohort.coordinator.events.task_names import role_tasks
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode

@@ -12,7 +12,7 @@ from mypy_extensions import mypyc_attr
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import Group
+from kohort.coordinator.groups.group import Group
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch, Record, TargetEpoch
 from kohort.protocol.errors import ErrorCode

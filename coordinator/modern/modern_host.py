@@ -3,7 +3,7 @@
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from kohort.coordinator.group_host import GroupHost
+from kohort.coordinator.groups.group_host import GroupHost
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation

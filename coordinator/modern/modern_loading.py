@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import Change
 from kohort.coordinator.modern.timers import stop_all
-from kohort.coordinator.offsets_topic_records import RecordReader
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader
 
 if TYPE_CHECKING:
     from kohort.coordinator.coordinator import GroupCoordinator

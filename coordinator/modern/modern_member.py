@@ -5,7 +5,7 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.purgatory import DelayedOperation
 
 

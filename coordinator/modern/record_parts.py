@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kohort.coordinator.modern.modern_values import Target, TargetEpoch
-from kohort.coordinator.offsets_topic_records import RecordReader
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader
 from kohort.protocol.wire import INT, SHORT, compact_length, compact_string, string, tag
 
 VERSION_0 = b"\x00\x00"

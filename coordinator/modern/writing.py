@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Append
-from kohort.coordinator.group import Group
+from kohort.coordinator.groups.group import Group
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 

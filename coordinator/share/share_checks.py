@@ -1,6 +1,6 @@
 """Checks of ShareGroupHeartbeat requests, in Kafka's order (share-groups §3.2)."""
 
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_refusals import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,

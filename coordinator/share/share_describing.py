@@ -1,7 +1,7 @@
 """ShareGroupDescribe requests (share-groups §16)."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.java_order import in_table_order
 from kohort.coordinator.modern.missing_groups import describe_refusal
 from kohort.coordinator.share.share_group import ShareGroup

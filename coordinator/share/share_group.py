@@ -6,7 +6,7 @@ from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import set_value
 from kohort.coordinator.modern.modern_member import ModernMember
@@ -14,7 +14,7 @@ from kohort.coordinator.modern.modern_values import Change, Record
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.modern.subscribing_group import SubscribingGroup
 from kohort.coordinator.modern.timers import resume_sessions
-from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.coordinator.share.share_group_records import value_of
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from kohort.coordinator.share.share_member import FIRST, ShareMember

@@ -17,7 +17,7 @@ from kohort.coordinator.modern.record_parts import (
     write_target,
     write_target_epoch,
 )
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, ShareMetadata
 from kohort.coordinator.share.state_partitions import InitializedTopic, InitializingTopic, StatePartitions
 from kohort.protocol.wire import INT, compact_length, compact_string

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import bump, notice_topics
 from kohort.coordinator.modern.group_refusals import (

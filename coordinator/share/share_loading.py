@@ -3,7 +3,7 @@
 from functools import partial
 
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_group_records import read_change

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import SHARE
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.protocol.errors import ErrorCode

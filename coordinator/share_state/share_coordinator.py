@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append, Effect
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState
 from kohort.coordinator.share_state.share_state_records import SNAPSHOT, state_key

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey

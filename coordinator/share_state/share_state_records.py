@@ -4,7 +4,7 @@ import struct
 from collections.abc import Generator, Sequence
 from typing import Final
 
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState, StateUpdate

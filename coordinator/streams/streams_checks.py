@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_refusals import (
     GROUP_ID_EMPTY,
     INSTANCE_ID_EMPTY,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.java_order import in_table_order
 from kohort.coordinator.modern.missing_groups import describe_refusal
 from kohort.coordinator.streams.streams_group import StreamsGroup

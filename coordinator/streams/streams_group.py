@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import FIRST_EPOCH, ModernGroup, set_value
 from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, CommittedPartition, Record, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.coordinator.streams.streams_group_records import value_of
 from kohort.coordinator.streams.streams_group_values import (
     NOT_VALIDATED,

@@ -16,7 +16,7 @@ from kohort.coordinator.modern.record_parts import (
     strings,
     write_target_epoch,
 )
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.streams.streams_group_values import (
     NOT_VALIDATED,
     Owned,

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_full
-from kohort.coordinator.offsets_topic_records import is_storable
+from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.streams.streams_checks import (
     FENCED_AS_UNKNOWN,
     UNFORESEEN,

@@ -1,7 +1,7 @@
 """Loading and unloading of the streams groups in a partition of `__consumer_offsets`."""
 
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_records import read_change

@@ -2,7 +2,7 @@
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.group import STREAMS
+from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, kind_missing, not_of_kind
 from kohort.coordinator.streams.streams_group import StreamsGroup

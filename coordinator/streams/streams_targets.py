@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_assignors_order, in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_epochs import is_target_young

@@ -10,7 +10,7 @@ from typing import Any
 
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.effects import TRANSACTION_TOPIC, Append, Effect, WriteMarkers
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.transactions.transaction import Transaction
 from kohort.coordinator.transactions.transaction_records import transaction_key, transaction_value
 from kohort.coordinator.transactions.transaction_settings import TransactionSettings

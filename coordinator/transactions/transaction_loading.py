@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.transactions.ending import finish
 from kohort.coordinator.transactions.transaction import ENDING, Transaction
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator

@@ -5,7 +5,7 @@ Values are written in version 1 with its tagged fields (KIP-890, KIP-915), and r
 
 import struct
 
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.transactions.transaction import BY_NUMBER, NO_PRODUCER, NUMBERS, State, Transaction
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.wire import compact_length, compact_string, tag, unsigned_varint

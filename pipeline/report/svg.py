@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kohort.protocol.visible import visible
+from kohort.base.visible import visible
 
 LEFT, WIDTH, RIGHT = 150, 1000, 10  # shared by all drawings of a group, so that times are aligned
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kohort.broker.clock import Clock
-from kohort.broker.logs import log
+from kohort.base.clock import Clock
+from kohort.base.logs import log
 from kohort.proxy.group_questions import GroupAnswer, unreachable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.events.event_emitter import US_PER_MS
-from kohort.coordinator.group import CLASSIC
+from kohort.coordinator.groups.group import CLASSIC
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.proxy.seen.epoch_member import EpochMember
 from kohort.proxy.seen.epoch_sight import EpochSight

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from kohort.broker.address import java_address
+from kohort.base.address import java_address
 from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:

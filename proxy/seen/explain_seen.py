@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.control.explanation import Advice, Explanation, Wait
+from kohort.control.explain.explanation import Advice, Explanation, Wait
 from kohort.coordinator.classic.states import State
 from kohort.proxy.seen.classic_sight import ClassicSight
 from kohort.proxy.seen.event_desk import NOT_SHOWN

@@ -9,9 +9,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kohort.broker.clock import Clock
+from kohort.base.clock import Clock
 from kohort.broker.cluster.group_events import EventFeed
-from kohort.control.recorder import Recorder
+from kohort.control.history.recorder import Recorder
 from kohort.proxy.loop_timers import LoopTimers
 from kohort.proxy.seen.descriptions import Descriptions
 from kohort.proxy.seen.event_desk import Moment

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kohort.broker.clock import Clock
+from kohort.base.clock import Clock
 
 if TYPE_CHECKING:
     from kohort.protocol.topic_partition import TopicPartition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from kohort.control.any_group import DEAD, UNKNOWN, AnyGroup
 from kohort.control.control_errors import ControlError
-from kohort.control.group_members import GroupMember, classic_member
+from kohort.control.groups.any_group import DEAD, UNKNOWN, AnyGroup
+from kohort.control.groups.group_members import GroupMember, classic_member
 from kohort.control.waiting import PATIENCE_S
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.seen.classic_known import NOT_KNOWN_MS
@@ -16,7 +16,7 @@ from kohort.proxy.seen.epoch_sight import EpochSight
 from kohort.proxy.seen.explain_seen import explain_seen
 
 if TYPE_CHECKING:
-    from kohort.control.explanation import Explanation
+    from kohort.control.explain.explanation import Explanation
     from kohort.control.numbers import Seconds
     from kohort.protocol.topic_partition import TopicPartition
     from kohort.proxy.seen.group_listener import AnySight

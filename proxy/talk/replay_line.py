@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kohort.broker.address import show_address
+from kohort.base.address import show_address
 from kohort.client.client_connection import BrokerError
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kohort.broker.line_writer import LineWriter
-from kohort.broker.logs import log
+from kohort.base.line_writer import LineWriter
+from kohort.base.logs import log
 from kohort.proxy.talk.talk_recorder import Recorder
 from kohort.proxy.tap import Tap
 

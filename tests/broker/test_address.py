@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.broker.address import AddressError, parse_address, parse_advertised, show_address
+from kohort.base.address import AddressError, parse_address, parse_advertised, show_address
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kohort.broker.clock import SystemClock
+from kohort.base.clock import SystemClock
 
 SECOND_NS = 1_000_000_000
 

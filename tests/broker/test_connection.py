@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.address import java_address
+from kohort.base.address import java_address
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.server import DESCRIPTORS_KEPT
 from kohort.broker.scheduling.connection_limits import WAITING_BYTES

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-FROM_HERE = "from kohort.broker.lean_imports import load_event_loop\nload_event_loop()\nimport asyncio, sys, uvloop\n"
+FROM_HERE = "from kohort.base.lean_imports import load_event_loop\nload_event_loop()\nimport asyncio, sys, uvloop\n"
 
 
 def said_by(code: str, before: str = "") -> list[str]:
@@ -24,7 +24,7 @@ print("inspect" in sys.modules, asyncio.coroutines.inspect.isgenerator(i for i i
 
 def test_concurrent_import_is_safe() -> None:
     code = """
-from kohort.broker.late_modules import LateModule, import_lazily
+from kohort.base.late_modules import LateModule, import_lazily
 del sys.modules["inspect"]
 with import_lazily("inspect"):
     import inspect as early
@@ -35,7 +35,7 @@ print(sys.modules["inspect"].isgenerator(0))
 
 
 def test_attribute_access_imports_module() -> None:
-    before = "import kohort.broker.late_modules as late_modules\ndel late_modules.LateModule.__getattr__"
+    before = "import kohort.base.late_modules as late_modules\ndel late_modules.LateModule.__getattr__"
     assert said_by("print(asyncio.coroutines.inspect.isgenerator.__name__, uvloop.Loop.__name__)", before) == [
         "isgenerator Loop"
     ]

@@ -36,7 +36,7 @@ NOT_AT_START = {
 """Modules, and why one might think that they are needed."""
 
 LISTENS_WITH_TLS = """
-from kohort.broker.lean_imports import load_event_loop
+from kohort.base.lean_imports import load_event_loop
 load_event_loop()
 import asyncio, ssl, uvloop
 
@@ -72,7 +72,7 @@ def test_plain_broker_loads_little() -> None:
 
 def test_control_address_loads_no_typing_tools() -> None:
     loaded = loaded_by_a_broker("--control", "127.0.0.1:0")
-    assert "kohort.control.listening" in loaded
+    assert "kohort.control.http.listening" in loaded
     assert "hypothesis" not in loaded
 
 
@@ -80,7 +80,7 @@ def test_classic_member_loads_no_consumer_modules() -> None:
     code = "import sys, kohort.broker.apis.join_group, kohort.broker.apis.sync_group; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     serving = "kohort.coordinator.group_conversion", "kohort.coordinator.consumer.classic_members"
-    assert "kohort.coordinator.classic_requests" in loaded
+    assert "kohort.coordinator.classic.classic_requests" in loaded
     assert set(serving).isdisjoint(loaded)
 
 
@@ -100,7 +100,7 @@ def test_plain_loop_rejects_tls() -> None:
     [
         pytest.param("import ssl", id="somebody has made a context before"),
         pytest.param(
-            "import kohort.broker.lean_imports as lean\ndel lean._NoTls.__getattr__",
+            "import kohort.base.lean_imports as lean\ndel lean._NoTls.__getattr__",
             id="an uvloop that wants more than the names known here",
         ),
     ],

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kohort.broker import line_writer as module
-from kohort.broker.line_writer import LineWriter
-from kohort.broker.logs import Log
+from kohort.base import line_writer as module
+from kohort.base.line_writer import LineWriter
+from kohort.base.logs import Log
 
 PIPE = 1 << 16
 

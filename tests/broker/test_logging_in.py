@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 from kohort.security.sasl.scram import ScramMechanism, credential_of, salted_password

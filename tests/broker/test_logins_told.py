@@ -19,7 +19,7 @@ from kohort.broker.cluster.logins import (
     TOLD_EVERY_MS,
 )
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
-from kohort.control.metrics import Metrics
+from kohort.control.http.metrics import Metrics
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from tests.support.broker import Broker, Client

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from kohort.broker.logs import LibraryLines, log
+from kohort.base.logs import LibraryLines, log
 
 FORGED = "g\n12:00:00.000 [info] group payments: Stable -> Dead\x1b[2J\u202e\ud800"
 

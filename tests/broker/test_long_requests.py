@@ -7,7 +7,7 @@ import pytest
 
 from kohort.broker.scheduling.fair_scheduler import ROUND_US, TURN_US
 from kohort.broker.scheduling.request_chunks import SHORT
-from kohort.coordinator.deleting import DELETED_GROUP, PORTION
+from kohort.coordinator.groups.deleting import DELETED_GROUP, PORTION
 from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction

@@ -5,7 +5,7 @@ import pytest
 from kohort.broker.cluster import replay
 from kohort.broker.cluster.moving import MoveError, move_leader, reassign
 from kohort.coordinator.context import Shard
-from kohort.coordinator.offsets_topic_records import offset_key
+from kohort.coordinator.offsets.offsets_topic_records import offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.placement import NO_LEADER

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.settings.broker_settings import Settings
-from kohort.coordinator.offsets_topic_records import read_offset_value
+from kohort.coordinator.offsets.offsets_topic_records import read_offset_value
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import CURRENT, NEWEST, RELEASES, apis_of

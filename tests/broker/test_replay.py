@@ -9,8 +9,8 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.loading import Loading
-from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
+from kohort.coordinator.groups.loading import Loading
+from kohort.coordinator.offsets.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.protocol.batches import COMPRESSION_MASK
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic import Topic

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kohort.broker.clock import SystemClock
+from kohort.base.clock import SystemClock
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import ListenError, Server, bind

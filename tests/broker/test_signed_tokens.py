@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.runtime.mechanisms import VALIDATOR, new_logins
 from kohort.broker.settings.listeners import ListenerOptions, ListenerSettings
 from kohort.broker.settings.setting import SettingError

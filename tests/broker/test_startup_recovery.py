@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.pace import Pace

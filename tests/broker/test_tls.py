@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from kohort.broker.clock import SystemClock
+from kohort.base.clock import SystemClock
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime import server as server_module
 from kohort.broker.runtime.registry import Registry

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.coordinator.loading import Loading, unload
+from kohort.coordinator.groups.loading import Loading, unload
 from kohort.protocol.batches import read_batches
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kohort.storage.producers import Producers

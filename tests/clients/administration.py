@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.clients.company import Company
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.clients.company import Company
 from tests.clients.ordered_process import PATIENCE_S
 

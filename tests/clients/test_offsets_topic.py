@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, TopicPartition
 
-from kohort.coordinator.group_placement import partition_for
-from kohort.coordinator.offsets_topic_records import GroupKey, OffsetKey, read_group_value, read_key, read_offset_value
+from kohort.coordinator.groups.group_placement import partition_for
+from kohort.coordinator.offsets.offsets_topic_records import (
+    GroupKey,
+    OffsetKey,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
 from tests.clients.company import Company
 from tests.clients.ordered_process import PATIENCE_S
 

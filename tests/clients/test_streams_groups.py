@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.clients.administration import Admin
 from tests.clients.kafkas_own import said, table
 from tests.clients.processes import eventually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.control.lab_clock import LabClock
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from tests.broker.share_member import GROUP, TOPIC, produce, ready
 from tests.support.broker import Broker, Client

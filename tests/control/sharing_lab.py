@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kohort.control.lab_share_group import ShareGroup
+from kohort.control.groups.lab_share_group import ShareGroup
 from tests.control.talking import Lab
 
 SHARED = """

@@ -13,9 +13,9 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
-from kohort.control.lab_clock import LabClock
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
-from kohort.control.safety import Budget
+from kohort.control.oracle.safety import Budget
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES, Profile
 from tests.talk.script import Conversation, Step, read_steps

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from fastapi import Request
 
-from kohort.broker.control_token import TokenError, checked, headers, is_shown
+from kohort.base.control_token import TokenError, checked, headers, is_shown
 from kohort.broker.runtime.server import ListenError
-from kohort.control.admission import Admission
-from kohort.control.app import make_app
-from kohort.control.listening import Control
+from kohort.control.http.admission import Admission
+from kohort.control.http.app import make_app
+from kohort.control.http.listening import Control
 from tests.support.broker import Broker
 
 ROOT = Path(__file__).parent.parent.parent

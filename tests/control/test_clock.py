@@ -2,8 +2,8 @@
 
 import pytest
 
-from kohort.control.jump import jump
-from kohort.control.lab_clock import LabClock
+from kohort.control.clock.jump import jump
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import MEMBERS_AT_ONCE
 from tests.control.talking import Lab
 from tests.support.manual_clock import ManualClock

@@ -5,10 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from kohort.broker.logs import log
-from kohort.control.app import make_app
+from kohort.base.logs import log
 from kohort.control.control_errors import ControlError
-from kohort.control.lab_group import Group, Migration
+from kohort.control.groups.lab_group import Group, Migration
+from kohort.control.http.app import make_app
 from tests.control.talking import Lab
 
 SHARED = """

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kohort.control.safety import Budget
+from kohort.control.oracle.safety import Budget
 from kohort.coordinator.consumer import consumer_heartbeating, progress
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.reconciling import reconcile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.control.lab_group import Group
+from kohort.control.groups.lab_group import Group
 from tests.control.talking import Lab
 
 TOLD = "the broker requests one every 5 s"

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from kohort.broker.runtime.server import ListenError
-from kohort.control.app import make_app
-from kohort.control.routes import nodes_routes
+from kohort.control.http.app import make_app
+from kohort.control.http.routes import nodes_routes
 from kohort.storage.topic import Topic
 from tests.support.broker import Broker
 

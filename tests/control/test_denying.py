@@ -7,7 +7,7 @@ import pytest
 from kohort.broker.cluster.access import LOGGED_EVERY_MS
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
 from kohort.control.control_errors import ControlError
-from kohort.control.lab_group import Group
+from kohort.control.groups.lab_group import Group
 from kohort.security.principal import Principal
 from tests.control.talking import Lab
 from tests.security.acls_as_text import acl

@@ -1,7 +1,7 @@
 """Groups in words."""
 
-from kohort.control.explain import explain
-from kohort.control.explanation import Explanation
+from kohort.control.explain.explain_classic import explain
+from kohort.control.explain.explanation import Explanation
 from tests.control.talking import Lab
 
 DELAY = "(group.initial.rebalance.delay.ms)"

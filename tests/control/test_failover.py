@@ -9,7 +9,7 @@ import pytest
 
 from kohort.broker.cluster.moving import stop_node
 from kohort.control.control_errors import ControlError, NotFoundError
-from kohort.control.lab_group import Group
+from kohort.control.groups.lab_group import Group
 from tests.control.talking import Lab
 
 SHARED = """

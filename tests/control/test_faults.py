@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kohort.control import assignments
 from kohort.control.control_errors import ControlError, NotFoundError
+from kohort.control.faults import assignments
 from kohort.control.faults.matching import MatchOptions
 from kohort.protocol.consumer_protocol import read_assignment
 from tests.control.talking import Lab

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kohort.control.lab_clock import LabClock
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import CreatableTopic

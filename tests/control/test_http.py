@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kohort.control.app import make_app
 from kohort.control.control_errors import ControlError
 from kohort.control.faults.fault_files import load, read_rules
-from kohort.control.safety import Budget
+from kohort.control.http.app import make_app
+from kohort.control.oracle.safety import Budget
 from tests.control.talking import Lab
 
 LAUGHS = "- l0: &l0 [ha]\n" + "".join(

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
-from kohort.control.app import make_app
+from kohort.control.http.app import make_app
 from kohort.testing import Cluster
 from tests.control.talking import Lab
 

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from kohort.control.app import make_app
-from kohort.control.routes import events_routes
-from kohort.control.routes.events_routes import EVENTS_AT_ONCE
+from kohort.control.http.app import make_app
+from kohort.control.http.routes import events_routes
+from kohort.control.http.routes.events_routes import EVENTS_AT_ONCE
 from kohort.testing import Cluster
 from tests.control.talking import Lab
 

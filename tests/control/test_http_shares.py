@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from kohort.control.app import make_app
+from kohort.control.http.app import make_app
 from tests.control.sharing_lab import SharingLab
 
 

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from kohort.broker.runtime.server import ListenError
-from kohort.control.listening import Control, check_certificate
+from kohort.control.http.listening import Control, check_certificate
 from tests.clients.serving import serving
 
 KOHORT = str(Path(sys.executable).parent / "kohort")

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from fastapi import FastAPI, Request
 
-from kohort.control import impatient
-from kohort.control.listening import serve
+from kohort.control.http import impatient
+from kohort.control.http.listening import serve
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: localhost\r\n"
 WHOLE = HEAD + b"Content-Length: 2\r\n\r\nab"

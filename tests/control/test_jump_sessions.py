@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from kohort.control.jump import jump
+from kohort.control.clock.jump import jump
 from tests.control.talking import Lab
 from tests.support.effort import examples
 

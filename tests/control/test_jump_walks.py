@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from kohort.control.jump import jump
+from kohort.control.clock.jump import jump
 from kohort.protocol.errors import ErrorCode as E
 from tests.control.talking import Lab
 from tests.support.classic_member import SYNCED, ClassicMember

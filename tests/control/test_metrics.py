@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kohort.control.metrics import SHARE_STATES, Metrics
+from kohort.control.http.metrics import SHARE_STATES, Metrics
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from tests.control.sharing_lab import SharingLab

@@ -9,7 +9,7 @@ from kohort.control.faults.actions import Drop, Refuse
 from kohort.control.faults.matching import Match
 from kohort.control.faults.table import Faults
 from kohort.control.faults.triggers import Trigger
-from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.gates.gate_points import ANSWER, REQUEST
 from kohort.control.request_facts import RequestFacts
 from tests.control.talking import Lab
 from tests.support.seeds import seeds

@@ -1,7 +1,7 @@
 """Violations are detected, and allowed behaviour is not reported."""
 
-from kohort.control import assignments
-from kohort.control.safety import Budget
+from kohort.control.faults import assignments
+from kohort.control.oracle.safety import Budget
 from tests.control.talking import Lab
 from tests.support.batches import batch
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from kohort.control.control_errors import ControlError, NotFoundError
-from kohort.control.groups_by_id import group_of
-from kohort.control.lab_group import Group
-from kohort.control.lab_share_group import ShareGroup
+from kohort.control.groups.groups_by_id import group_of
+from kohort.control.groups.lab_group import Group
+from kohort.control.groups.lab_share_group import ShareGroup
 from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from kohort.broker.cluster.group_events import Recorded
-from kohort.control.share_safety import ShareSafety
+from kohort.control.oracle.share_safety import ShareSafety
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.storage.topic import Topic
 from tests.support.batches import batch

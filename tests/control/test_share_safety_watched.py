@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.control.lab_clock import LabClock
+from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
-from kohort.control.safety import Budget
+from kohort.control.oracle.safety import Budget
 from kohort.coordinator.effects import SHARE_STATE_TOPIC
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.alter_share_group_offsets import (

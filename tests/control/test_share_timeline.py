@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.moving import move_leader
-from kohort.control.recorder import Recorder
+from kohort.control.history.recorder import Recorder
 from kohort.pipeline.sources.event_lines import event_of_line
 from kohort.protocol.errors import ErrorCode as E
 from tests.broker.share_member import ACCEPT, GROUP, REJECT, RELEASE, Member, produce, ready

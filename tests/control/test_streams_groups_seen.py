@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from kohort.control.control_errors import ControlError
-from kohort.control.groups_by_id import group_of
-from kohort.control.lab_group import Group
-from kohort.control.lab_share_group import ShareGroup
-from kohort.control.lab_streams_group import StreamsGroup
-from kohort.control.task_members import MemberTasks
+from kohort.control.groups.groups_by_id import group_of
+from kohort.control.groups.lab_group import Group
+from kohort.control.groups.lab_share_group import ShareGroup
+from kohort.control.groups.lab_streams_group import StreamsGroup
+from kohort.control.groups.task_members import MemberTasks
 from tests.control.talking import Lab
 
 ALONE = """

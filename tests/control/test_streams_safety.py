@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.control.safety import Budget
+from kohort.control.oracle.safety import Budget
 from kohort.coordinator.streams import streams_heartbeating
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_owners import TaskOwners

@@ -16,7 +16,7 @@ import pytest
 
 from clients.generator.document import Document, Type, camel, read_document
 from clients.generator.made_files import made_files
-from kohort.control.app import make_app
+from kohort.control.http.app import make_app
 from tests.clients.serving import serving
 from tests.control.talking import Lab
 

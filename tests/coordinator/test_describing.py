@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kohort.broker.scheduling.cooperative import finished
-from kohort.coordinator.describing import as_answered
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.describing import as_answered
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.support.coordinator_world import World
 
 

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.deleting import Sweep, topic_deleted
-from kohort.coordinator.offsets_topic_records import GroupValue, group_key, group_value
+from kohort.coordinator.groups.deleting import Sweep, topic_deleted
+from kohort.coordinator.offsets.offsets_topic_records import GroupValue, group_key, group_value
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import World, commit_error
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kohort.control.history import Rebalance, rebalances
+from kohort.control.history.history import Rebalance, rebalances
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import Speaker, World

@@ -4,9 +4,9 @@ import pytest
 
 from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
-from kohort.coordinator.describing import groups_by_partition
-from kohort.coordinator.loading import CONSUMER_KINDS, SHARE_KINDS, STREAMS_KINDS, Loading
-from kohort.coordinator.offsets_topic_records import UnreadableRecord, group_key
+from kohort.coordinator.groups.describing import groups_by_partition
+from kohort.coordinator.groups.loading import CONSUMER_KINDS, SHARE_KINDS, STREAMS_KINDS, Loading
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord, group_key
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.protocol.errors import ErrorCode as E

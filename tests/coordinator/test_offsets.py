@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.fetching_offsets import offset_fetch
+from kohort.coordinator.offsets.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestTopic
 from tests.support.coordinator_world import Speaker, World, commit_error, subscription

@@ -4,7 +4,7 @@ import pytest
 
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.voting import NoCommonProtocol, select_protocol
-from kohort.coordinator.group_placement import java_hash, partition_for
+from kohort.coordinator.groups.group_placement import java_hash, partition_for
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import World
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.offsets import CommittedOffset
-from kohort.coordinator.offsets_topic_records import (
+from kohort.coordinator.offsets.offsets import CommittedOffset
+from kohort.coordinator.offsets.offsets_topic_records import (
     GroupKey,
     GroupValue,
     MemberValue,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.transactions.transaction import State, Transaction
 from kohort.coordinator.transactions.transaction_records import (
     read_transaction_key,

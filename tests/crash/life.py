@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from kohort.base.logs import log
 from kohort.broker.cluster import disk_syncing
 from kohort.broker.cluster.disk_syncing import ALWAYS, NEVER, SyncNowAndThen, Syncs
-from kohort.broker.logs import log
 from kohort.storage.disk import ownership
 from kohort.storage.disk import partition as partitions
 from kohort.storage.disk.directory import DataDirectory

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from kio.static.constants import EntityType
+
 from kohort.protocol.api_keys import API_BY_NAME, ApiSpec
+from kohort.protocol.codec import entity_of
 from kohort.protocol.errors import ErrorCode
 from tests.talk.values import Value, from_bytes, to_bytes, to_text
 
@@ -82,8 +84,7 @@ def response_of(api: str, version: int) -> type:
 
 
 def _entity(api: str, version: int, direction: str) -> type:
-    module = import_module(f"kio.schema.{_snake(api)}.v{version}.{direction}")
-    entity: type = getattr(module, f"{api}{direction.title()}")
+    entity: type = entity_of(_snake(api), version, EntityType[direction])
     return entity
 
 

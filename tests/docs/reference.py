@@ -9,12 +9,12 @@ from typing import Any
 from _pytest.fixtures import FixtureFunctionDefinition
 
 from kohort.broker.cluster.effect_execution import CAUSES
-from kohort.control.any_group import UNKNOWN
-from kohort.control.app import make_app
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_parsing import DO
-from kohort.control.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
-from kohort.control.routes.faults_routes import ABOUT
+from kohort.control.gates.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
+from kohort.control.groups.any_group import UNKNOWN
+from kohort.control.http.app import make_app
+from kohort.control.http.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.events.group_event import (

@@ -12,8 +12,8 @@ import threading
 import time
 from pathlib import Path
 
-from kohort.coordinator.group_placement import partition_for
-from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
+from kohort.coordinator.groups.group_placement import partition_for
+from kohort.coordinator.offsets.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.pipeline.job.follow import silver_stream
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.live_reports import OutputFolders

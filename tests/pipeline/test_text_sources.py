@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
+from kohort.coordinator.offsets.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import Issue

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from kohort.coordinator.group_placement import partition_for
-from kohort.coordinator.offsets_topic_records import (
+from kohort.coordinator.groups.group_placement import partition_for
+from kohort.coordinator.offsets.offsets_topic_records import (
     GroupValue,
     MemberValue,
     expiring_offset_value,

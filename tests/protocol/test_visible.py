@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.protocol.visible import visible, visible_lines
+from kohort.base.visible import visible, visible_lines
 
 
 @pytest.mark.parametrize(

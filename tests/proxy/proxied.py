@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from kohort.broker.clock import SystemClock
+from kohort.base.clock import SystemClock
 from kohort.client import sasl
 from kohort.client.security import OPEN, Security
 from kohort.protocol.wire import INT, SHORT

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.proxy.group_questions import GroupAnswer
 from kohort.proxy.seen import descriptions
 from kohort.proxy.seen.descriptions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.broker.address import AddressError
+from kohort.base.address import AddressError
 from kohort.proxy.node_ports import FORGOTTEN_MS, Target, Targets, chosen_ports
 
 

@@ -25,7 +25,7 @@ from tests.support.wires import Waiting
 
 pytestmark = pytest.mark.timeout(120)
 
-PAGE = files("kohort.control.page")
+PAGE = files("kohort.control.http.page")
 
 BEAT: dict[str, Any] = {"group_id": "billing", "generation_id": 1, "member_id": "bob"}
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.broker.runtime.server import ListenError
 from kohort.client.security import OPEN, Security
 from kohort.proxy.client_side import ClientSide

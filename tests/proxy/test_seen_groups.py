@@ -12,15 +12,15 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from kohort.broker.scheduling.worker_thread import JOBS_HERE
+from kohort.cli.watch.controlled import Controlled
 from kohort.control.control_errors import ControlError
-from kohort.control.listening import serve
+from kohort.control.http.listening import serve
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.stored import source_file
 from kohort.proxy.proxy_control import make_proxy_app
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing import Cluster, Proxy
-from kohort.watch.controlled import Controlled
 from tests.proxy.proxied import wire_to
 
 pytestmark = pytest.mark.timeout(120)

@@ -123,7 +123,7 @@ def _check_contents(path: Path, files: dict[str, bytes]) -> None:
         if str(ROOT).encode() in data or (len(home) > 5 and home in data):
             raise ReleaseError(f"{path.name} names a path of this machine in {name}")
     if path.suffix == ".whl":
-        for needed in ("kohort/__init__.py", "kohort/py.typed", "kohort/control/page/index.html"):
+        for needed in ("kohort/__init__.py", "kohort/py.typed", "kohort/control/http/page/index.html"):
             if needed not in files:
                 raise ReleaseError(f"{path.name} lacks {needed}")
 

@@ -34,7 +34,7 @@ CONCERNED = """\
 def test_orders(kafka):
     kafka.topics.create("orders")
 """
-IMPORTED_BEFORE = "import kohort.broker.clock, pytest; raise SystemExit(pytest.main())"
+IMPORTED_BEFORE = "import kohort.base.clock, pytest; raise SystemExit(pytest.main())"
 GEVENT = "from gevent import monkey; monkey.patch_all({})\n"
 EVENTLET = "import eventlet; eventlet.monkey_patch({})\n"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.logs import log
+from kohort.base.logs import log
 from kohort.protocol.api_keys import APIS
 from kohort.security.sasl.login import State
 from kohort.security.sasl.scram import ScramMechanism, credential_of, salted_password

@@ -11,7 +11,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.loading import Loading
+from kohort.coordinator.groups.loading import Loading
 from kohort.protocol.batches import read_batches
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.purgatory import Purgatory

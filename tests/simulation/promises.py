@@ -7,7 +7,7 @@ from kohort.coordinator.classic.classic_member import ANSWERED
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.offsets_topic_records import GroupKey, read_group_value, read_key
+from kohort.coordinator.offsets.offsets_topic_records import GroupKey, read_group_value, read_key
 from tests.simulation.simulated import Asked, Simulation
 from tests.support.coordinator_records import compacted
 from tests.support.coordinator_world import World

@@ -11,9 +11,9 @@ from typing import Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.deleting import Sweep
-from kohort.coordinator.loading import Loading
-from kohort.coordinator.offsets_topic_records import offset_key, read_offset_value
+from kohort.coordinator.groups.deleting import Sweep
+from kohort.coordinator.groups.loading import Loading
+from kohort.coordinator.offsets.offsets_topic_records import offset_key, read_offset_value
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_records import Record, compacted, keyed
 from tests.support.coordinator_world import Speaker, Ticket, World, commit_error, subscription

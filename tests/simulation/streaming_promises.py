@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.loading import Loading
+from kohort.coordinator.groups.loading import Loading
 from kohort.coordinator.modern.modern_values import TargetEpoch
-from kohort.coordinator.offsets_topic_records import RecordReader
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_records import read_change
 from kohort.coordinator.streams.streams_group_values import StreamsEpoch, StreamsKind

@@ -7,7 +7,7 @@ import pytest
 
 from kohort.broker.cluster import replay
 from kohort.broker.cluster.group_events import Recorded
-from kohort.control.share_safety import ShareSafety
+from kohort.control.oracle.share_safety import ShareSafety
 from kohort.coordinator import pace
 from kohort.coordinator.share_partitions import in_flight, transitions
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE

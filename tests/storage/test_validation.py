@@ -123,3 +123,13 @@ def test_log_append_time_replaces_timestamps() -> None:
     assert contents([stamped]) == contents([data])
     assert int.from_bytes(stamped[35:43], "big") == NOW_MS
     assert stamped[22] & 8
+
+
+def test_decompressed_size_is_limited() -> None:
+    # The topic has the limit in max.decompressed.message.bytes.
+    data = bytes.fromhex(  # three records in gzip, recorded from Kafka 4.4.0
+        "00000000000000000000005d00000000028b901ac40001000000020000018bcfe568000000018bcfe56802ffffffffffffffffffffffff"
+        "ffff000000031f8b0800b64d026b02ff4b616060600c4824123031653095a530303191ac858585442d008ee7943199000000"
+    )
+    assert judged(data, max_decompressed_bytes=40) == Rejection(ErrorCode.invalid_record, has_log_start=True)
+    assert judged(data, max_decompressed_bytes=4_000) is None

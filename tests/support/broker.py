@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kohort.broker.address import parse_advertised
+from kohort.base.address import parse_advertised
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener

@@ -13,19 +13,19 @@ from struct import pack
 from typing import Any, TypeVar, cast
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_requests import heartbeat_in_consumer_group, join_group, leave_group, sync_group
 from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.coordinator.classic.joining import Joiner
-from kohort.coordinator.classic_requests import heartbeat_in_consumer_group, join_group, leave_group, sync_group
-from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
-from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, GroupWarning, Replies, Reply, Transition
 from kohort.coordinator.events.event_tracer import EventObserver
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.coordinator.fetching_offsets import offset_fetch
-from kohort.coordinator.loading import load, unload
+from kohort.coordinator.groups.deleting import delete_group, offset_delete, sweep
+from kohort.coordinator.groups.loading import load, unload
+from kohort.coordinator.offsets.committing import Commit, offset_commit
+from kohort.coordinator.offsets.fetching_offsets import offset_fetch
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.heartbeat import HeartbeatRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order

@@ -6,7 +6,7 @@ import struct
 from uuid import UUID
 
 from kohort.broker.cluster.broker_cluster import BrokerCluster
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.protocol.batches import keys_and_values, read_batch
 from kohort.protocol.wire import read_unsigned_varint

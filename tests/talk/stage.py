@@ -11,9 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from kohort.base.logs import log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.disk_syncing import Syncs
-from kohort.broker.logs import log
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kohort.control.control_errors import ControlError
-from kohort.control.safety import Budget
+from kohort.control.oracle.safety import Budget
 from kohort.testing import Cluster
 
 SHORT = timedelta(milliseconds=10)

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from kohort.control.listening import serve
+from kohort.control.http.listening import serve
 from kohort.testing import Cluster, Proxy
 
 pytestmark = [

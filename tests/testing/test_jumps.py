@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 
-from kohort.control.jump import PATIENCE_S
+from kohort.control.clock.jump import PATIENCE_S
 from kohort.testing import Cluster, SyncCluster, SyncGroup
 from tests.clients.polling import polled
 

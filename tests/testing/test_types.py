@@ -38,9 +38,9 @@ def test_types_of_both_apis(tmp_path: Path) -> None:
         tmp_path,
         """
         from typing import assert_type
-        from kohort.control.gates import Gate
-        from kohort.control.history import Rebalance
-        from kohort.control.task_members import MemberTasks
+        from kohort.control.gates.gates import Gate
+        from kohort.control.history.history import Rebalance
+        from kohort.control.groups.task_members import MemberTasks
         from kohort.testing import Cluster, GroupMember, Proxy, SyncCluster, SyncGroup, SyncProxy
         from kohort.testing import SyncRule, SyncShareGroup, SyncStreamsGroup
 

@@ -17,10 +17,10 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from rich.console import Console
 
+from kohort.cli.watch.changes import Change, Changes
+from kohort.cli.watch.looking import WatchedCluster
+from kohort.cli.watch.view import picture
 from kohort.testing import Cluster
-from kohort.watch.changes import Change, Changes
-from kohort.watch.looking import WatchedCluster
-from kohort.watch.view import picture
 
 TITLE = "kohort watch"
 WIDTH = 96

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kohort.watch.changes import Change, Changes
-from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, Snapshot
+from kohort.cli.watch.changes import Change, Changes
+from kohort.cli.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, Snapshot
 
 ADA = SeenMember("ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 1)))
 BOB = SeenMember("bob-1", "bob", "10.0.0.2")

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from kohort.control.app import make_app
-from kohort.watch.client import BrokerError
-from kohort.watch.controlled import Controlled, _snapshot
-from kohort.watch.snapshot import SeenShare, SeenWait, Snapshot
+from kohort.cli.watch.client import BrokerError
+from kohort.cli.watch.controlled import Controlled, _snapshot
+from kohort.cli.watch.snapshot import SeenShare, SeenWait, Snapshot
+from kohort.control.http.app import make_app
 from tests.clients.serving import serving
 from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab

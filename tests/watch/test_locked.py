@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.watch import watch
+from kohort.cli.watch.client import BrokerError
+from kohort.cli.watch.looking import WatchedCluster
 from kohort.client.security import OPEN, Security, from_settings
-from kohort.watch.client import BrokerError
-from kohort.watch.looking import WatchedCluster
 from tests.pipeline.locked_broker import LOGIN, LockedBroker, login
 
 pytestmark = pytest.mark.timeout(180)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kohort.cli.watch.client import Broker
+from kohort.cli.watch.looking import WatchedCluster
+from kohort.cli.watch.snapshot import SeenGroup, SeenShare
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import (
     Assignment,
@@ -32,9 +35,6 @@ from kohort.protocol.messages.streams_group_describe import DescribedGroup as De
 from kohort.protocol.messages.streams_group_describe import Member as StreamsMember
 from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
 from kohort.protocol.messages.streams_group_heartbeat import TaskIds
-from kohort.watch.client import Broker
-from kohort.watch.looking import WatchedCluster
-from kohort.watch.snapshot import SeenGroup, SeenShare
 
 
 class Scripted(Broker):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kohort.watch.changes import Change
-from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenShare, SeenWait, Snapshot
-from kohort.watch.view import line, picture, ranges
+from kohort.cli.watch.changes import Change
+from kohort.cli.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenShare, SeenWait, Snapshot
+from kohort.cli.watch.view import line, picture, ranges
 
 AT = time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1))
 

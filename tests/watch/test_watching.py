@@ -21,10 +21,10 @@ from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import ShareConsumer
 from kafka import KafkaConsumer
 
+from kohort.cli.watch.client import BrokerError
+from kohort.cli.watch.looking import WatchedCluster
+from kohort.cli.watch.snapshot import SeenGroup, SeenShare
 from kohort.testing import Cluster
-from kohort.watch.client import BrokerError
-from kohort.watch.looking import WatchedCluster
-from kohort.watch.snapshot import SeenGroup, SeenShare
 from tests.clients.ordered_process import PATIENCE_S
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]

@@ -6,7 +6,7 @@ Source: Kafka's `CopartitionedTopicsEnforcer`.
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_map_order
 from kohort.coordinator.streams.streams_values import CopartitionGroup, Status, StatusCode, Subtopology
 from kohort.coordinator.streams.topology.configured_topology import BrokenTopology, UnsuitableTopics

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Generator
 
-from kohort.coordinator.group_placement import java_hash
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_map_order
 from kohort.coordinator.streams.streams_values import Subtopology
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.groups.group_placement import partition_for
 from tests.broker.fast.pair import Pair
 from tests.broker.fast.repeated_world import World
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.loading import Loading
-from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
+from kohort.coordinator.groups.loading import Loading
+from kohort.coordinator.offsets.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.protocol.batches import TRANSACTIONAL, Marker, marker_batch, read_batches
 from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Producers, Remembered

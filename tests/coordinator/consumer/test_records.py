@@ -9,7 +9,7 @@ from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.pipeline.records.record_codec import decode
 
 TOPIC = UUID(int=7)

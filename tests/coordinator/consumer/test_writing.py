@@ -1,6 +1,6 @@
 """Decisions during a write are written after it, and fail with it (consumer-groups §19)."""
 
-from kohort.coordinator.offsets_topic_records import GroupKey, read_key
+from kohort.coordinator.offsets.offsets_topic_records import GroupKey, read_key
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import ConsumerWorld

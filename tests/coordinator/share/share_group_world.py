@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.groups.deleting import topic_deleted
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share.share_group import ShareGroup

@@ -6,7 +6,7 @@ import pytest
 
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.share.share_group_records import read_change, value_of
 from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, ShareMetadata
 from kohort.coordinator.share.state_partitions import InitializedTopic, InitializingTopic, StatePartitions

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kohort.coordinator.committing_in_transactions import Committer, check_committer
-from kohort.coordinator.loading import load
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.groups.loading import load
+from kohort.coordinator.offsets.committing_in_transactions import Committer, check_committer
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 

@@ -1,6 +1,6 @@
 """Offsets of share groups are altered and deleted, and groups with them, while share coordinators fail."""
 
-from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.groups.deleting import delete_group
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 

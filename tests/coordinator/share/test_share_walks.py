@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.groups.deleting import delete_group
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld

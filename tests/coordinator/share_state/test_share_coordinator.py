@@ -6,7 +6,7 @@ import pytest
 
 from kohort.coordinator.context import Shard
 from kohort.coordinator.effects import Append
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading

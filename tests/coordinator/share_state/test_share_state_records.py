@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.coordinator.at_once import at_once
-from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, read_key
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate

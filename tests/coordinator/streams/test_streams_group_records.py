@@ -4,7 +4,7 @@ import pytest
 
 from kohort.coordinator.modern.modern_values import Change, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.streams.streams_group_records import read_change, value_of
 from kohort.coordinator.streams.streams_group_values import (
     OwnedTasks,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.committing_in_transactions import Committer, PendingCommit, check_committer
-from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.groups.deleting import delete_group
+from kohort.coordinator.offsets.committing_in_transactions import Committer, PendingCommit, check_committer
 from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.coordinator.streams.streams_values import StatusCode
 from kohort.protocol.errors import ErrorCode as E

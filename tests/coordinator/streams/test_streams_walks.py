@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kohort.coordinator.deleting import delete_group
+from kohort.coordinator.groups.deleting import delete_group
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, reading
 from tests.support.effort import EFFORT

@@ -1,0 +1,176 @@
+"""Snapshots from kohort's control address, which shows more than Kafka's protocol: timers, causes and faults."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from http.client import HTTPException
+from types import GenericAlias, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from kohort.base.control_token import headers
+from kohort.base.control_url import control_url, display_address
+from kohort.base.json_answer import read_json
+from kohort.cli.watch.client import ANSWER_S, BrokerError
+from kohort.cli.watch.snapshot import (
+    CLASSIC,
+    SHARE,
+    SeenGroup,
+    SeenMember,
+    SeenRebalance,
+    SeenShare,
+    SeenWait,
+    Snapshot,
+)
+from kohort.protocol.topic_partition import TopicPartition
+
+
+class Controlled:
+    """Cluster behind a control address."""
+
+    def __init__(self, address: str, pattern: str = "*", token: str = "") -> None:
+        """Set up a client without connecting.
+
+        Args:
+            address: HOST:PORT, also with `http://` or `https://` in front.
+            pattern: Group ids with * and ?.
+        """
+        self._address = display_address(address)
+        self._pattern, self._token = pattern, token
+
+    async def look(self, at: float) -> Snapshot:
+        """Return a snapshot. Raise BrokerError if the address does not respond or is not a control address."""
+        state = await asyncio.to_thread(self._ask)
+        try:
+            snapshot = _snapshot(state, at)
+            check(snapshot, Snapshot)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise BrokerError(f"{self._address} is not a control address of kohort") from None
+        return snapshot
+
+    def close(self) -> None:
+        """Return without effect: connections are not kept open."""
+
+    def _ask(self) -> Any:
+        url = f"{control_url(self._address)}/overview?{urlencode({'groups': self._pattern})}"
+        try:
+            with urlopen(Request(url, headers=headers(self._token)), timeout=ANSWER_S) as answer:
+                return read_json(answer)
+        except HTTPError as error:
+            raise BrokerError(_refusal(self._address, error)) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise BrokerError(f"{self._address} does not respond: {reason}") from None
+        except ValueError:
+            raise BrokerError(f"{self._address} is not a control address of kohort") from None
+
+
+def check(value: object, kind: Any) -> None:
+    """Raise TypeError unless a value has its declared type, including all fields."""
+    inner = get_args(kind)
+    if isinstance(kind, UnionType):
+        kind = next((option for option in inner if (option is type(None)) == (value is None)), None)
+        return check(value, kind)
+    if get_origin(kind) is tuple and isinstance(value, tuple):
+        types = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        for element, of in zip(value, types, strict=True):
+            check(element, of)
+    elif inner and isinstance(value, Mapping):
+        for item in value.items():
+            check(item, GenericAlias(tuple, inner))
+    elif is_dataclass(kind) and type(value) is kind:
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            check(getattr(value, field.name), hints[field.name])
+    elif kind is float and type(value) in (int, float):
+        return None
+    elif inner or type(value) is not kind:
+        raise TypeError(f"expected {kind}, got {value!r}")
+    return None
+
+
+def _refusal(address: str, error: HTTPError) -> str:
+    try:
+        detail = read_json(error)["detail"]
+    except (OSError, ValueError, KeyError, TypeError):
+        detail = None
+    if error.code == 401 and isinstance(detail, str):
+        return f"{detail}; set it with --token or KOHORT_CONTROL_TOKEN"
+    return f"{address} is not a control address of kohort: {error}"
+
+
+def _snapshot(state: Any, at: float) -> Snapshot:
+    clock = f"clock {state['now_ms'] / 1000:,.1f} s"
+    if state["paused"]:
+        clock += ", paused"
+    elif state["scale"] != 1:
+        clock += f", {state['scale']:g} times as fast"
+    return Snapshot(
+        at,
+        state["brokers"],
+        tuple(_group(group) for group in state["groups"]),
+        laboratory=(clock, *state["rules"], *state["gates"]),
+    )
+
+
+def _group(state: Any) -> SeenGroup:
+    return SeenGroup(
+        state["id"],
+        state["state"],
+        state["coordinator"] if state["coordinator"] is not None else -1,
+        state["protocol"],
+        state["type"],
+        tuple(_member(item, state["type"]) for item in state["members"]),
+        epoch=None if state["type"] == CLASSIC else state["generation"],
+        target_epoch=None if state["type"] == CLASSIC else state["assignment_epoch"],
+        lags={(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
+        waits=tuple(
+            SeenWait(", ".join(item["for_whom"]), item["what"], item["ends_in_ms"], item["then"])
+            for item in state["waits"]
+        ),
+        rebalances=tuple(_rebalance(item, state["type"]) for item in state["rebalances"]),
+        shares=tuple(
+            SeenShare((item["topic"], item["partition"]), item["start_offset"], item["lag"], item["acquired"])
+            for item in state.get("shared", ())  # older brokers have no share groups
+            if item["start_offset"] is not None
+        ),
+    )
+
+
+def _partitions(state: Any) -> tuple[TopicPartition, ...]:
+    return tuple((topic, part) for topic, parts in state.items() for part in parts)
+
+
+def _member(state: Any, group_type: str) -> SeenMember:
+    is_classic, reconciles = group_type == CLASSIC, group_type not in (CLASSIC, SHARE)
+    return SeenMember(
+        state["member_id"],
+        state["client_id"],
+        state["client_host"],
+        state["instance_id"],
+        (*_partitions(state["partitions"]), *_partitions(state["revoking"])),
+        target=_partitions(state["target"]) if reconciles else None,
+        epoch=None if is_classic else state["epoch"],
+        speaks=state["speaks"] if reconciles else "",
+        session_ends_in_ms=state["session_ends_in_ms"],
+        is_alive=state["is_alive"],
+        waits_for=state["waits_for"],
+    )
+
+
+def _rebalance(state: Any, group_type: str) -> SeenRebalance:
+    return SeenRebalance(
+        state["number"],
+        state["generation"],
+        state["cause"],
+        state["actor"],
+        state["outcome"],
+        state["prepare_ms"],
+        state["laggard"],
+        state["began_ms_ago"] / 1000,
+        "generation" if group_type == CLASSIC else "epoch",
+    )

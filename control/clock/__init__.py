@@ -1,0 +1,1 @@
+"""The clock of a laboratory, which runs, pauses, and jumps without expiring live members."""

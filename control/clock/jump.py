@@ -1,0 +1,143 @@
+"""Jumps of the clock with live clients: halts where members would be late only because no real time has passed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kohort.control.clock.liveness import client_id_in
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.groups.group import STREAMS
+
+if TYPE_CHECKING:
+    from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.purgatory import DelayedOperation
+
+# Maximum length of a halt, in real seconds. Clients learn about a rebalance with their next heartbeat, usually every 3
+# seconds by their own clocks.
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class LateMember:
+    """A live member that has not done in time what its group waits for."""
+
+    group: str
+    member: str
+    todo: str  # What it has not done, in the sentence "ada has not rejoined group billing".
+
+    def __str__(self) -> str:
+        return f"{self.member}, which is alive and has not {self.todo} group {self.group}"
+
+
+async def jump(
+    laboratory: Laboratory, length_ms: int, *, expire_live_members: bool = False, patience_s: float = PATIENCE_S
+) -> list[str]:
+    """Move the brokers' clock like `Laboratory.advance`, halting for live members.
+
+    A member's time to rejoin, to sync or to revoke partitions does not expire before the member has had real time for
+    it: the clock halts meanwhile, at most `patience_s` real seconds each time. With `expire_live_members`, or without
+    patience, it does not halt.
+
+    Returns:
+        A sentence for each member that did not respond during a halt.
+    """
+    left_behind: set[LateMember] = set()
+    given_up: set[LateMember] = set()  # members for which the clock does not halt again before it moves
+    waits = patience_s > 0 and not expire_live_members
+    laboratory.waiters.check_open()
+
+    def find_late(moment_ms: int) -> set[LateMember]:
+        return _late_members(laboratory, moment_ms) - given_up
+
+    with laboratory.clock.held():
+        end_ms = laboratory.begin_jump(length_ms)
+        is_extended = expire_live_members
+        while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None or not is_extended:
+            if moment_ms is None:
+                for _ in laboratory.extend_sessions(end_ms):
+                    await asyncio.sleep(0)
+                is_extended = True
+                continue  # clients were served, so there may be another moment
+            if waits and find_late(moment_ms):
+                given_up |= await _halt(laboratory, partial(find_late, moment_ms), patience_s)
+                continue  # their requests may have scheduled something earlier
+            for _ in () if expire_live_members else laboratory.keep_alive(moment_ms):
+                await asyncio.sleep(0)  # clients are served; a clock that is held does not move by itself
+            if laboratory.next_moment_ms(moment_ms) == moment_ms and not (waits and find_late(moment_ms)):
+                laboratory.step_to(moment_ms)
+                left_behind |= given_up
+                given_up.clear()
+                await asyncio.sleep(0)
+        laboratory.step_to(end_ms)
+    laboratory.waiters.look()
+    return [_sentence(member, patience_s) for member in sorted(left_behind, key=str)]
+
+
+async def _halt(laboratory: Laboratory, find_late: Callable[[], set[LateMember]], patience_s: float) -> set[LateMember]:
+    """Wait until no member would be late, and return those that still would be after `patience_s`."""
+    try:
+        await laboratory.waiters.until(lambda: not find_late(), patience_s, str)
+    except TimeoutError:
+        return find_late()
+    return set()
+
+
+def _sentence(member: LateMember, patience_s: float) -> str:
+    return (
+        f"the clock continued without {member} after waiting for {patience_s:g} s of real time. Its consumer must poll "
+        "meanwhile, in another thread than the one that waits for the clock. `patience` sets how long a jump waits; 0 "
+        "disables it"
+    )
+
+
+def _late_members(laboratory: Laboratory, moment_ms: int) -> set[LateMember]:
+    """Find members that are alive, able to act, and would be removed if the clock moved to `moment_ms`."""
+    members: set[LateMember] = set()
+    for coordinator in laboratory.cluster.coordinators:
+        for group in coordinator.groups.values():
+            members.update(_late_of(laboratory, group, moment_ms))
+        for streams_group in coordinator.of_type(STREAMS):
+            members.update(_late_streams_members(laboratory, streams_group, moment_ms))
+    return members
+
+
+def _late_streams_members(laboratory: Laboratory, group: StreamsGroup, moment_ms: int) -> Iterator[LateMember]:
+    for member in group.members.values():
+        if _is_due(member.revocation, moment_ms) and laboratory.can_act(group, member):
+            yield LateMember(group.group_id, member.metadata.client_id, "revoked tasks in")
+
+
+def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[LateMember]:
+    if isinstance(group, ClassicGroup):
+        members = group.members.values()
+        for member_id, session in (group.pending_joins or {}).items():
+            if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
+                yield LateMember(group.group_id, client_id_in(member_id), "joined")
+        if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
+            for member in members:
+                if member.join_ticket is None and laboratory.can_act(group, member):
+                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "rejoined")
+        elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
+            for member in members:
+                if member.member_id in group.pending_sync and laboratory.can_act(group, member):
+                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "synced in")
+    elif isinstance(group, ConsumerGroup):
+        for consumer in group.members.values():
+            for timer, todo in (
+                (consumer.revocation, "revoked partitions in"),
+                (consumer.join_timer, "rejoined"),
+                (consumer.sync_timer, "synced in"),
+            ):
+                if _is_due(timer, moment_ms) and laboratory.can_act(group, consumer):
+                    yield LateMember(group.group_id, consumer.metadata.instance_id or consumer.metadata.client_id, todo)
+
+
+def _is_due(timer: DelayedOperation | None, moment_ms: int) -> bool:
+    return timer is not None and not timer.completed and timer.deadline_ms <= moment_ms

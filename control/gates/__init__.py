@@ -1,0 +1,1 @@
+"""Gates, which hold requests and responses at named points until a test releases them."""

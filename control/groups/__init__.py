@@ -1,0 +1,1 @@
+"""Groups as tests see them."""

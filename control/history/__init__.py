@@ -1,0 +1,1 @@
+"""Recorded group events: rebalances, the fates of records, and an overview of all groups."""

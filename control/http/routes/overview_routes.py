@@ -1,0 +1,209 @@
+"""Overview of a cluster in one response, for displays such as `kohort watch`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from kohort.control.groups.groups_by_id import group_of
+from kohort.control.groups.lab_group import Group
+from kohort.control.history.glance import glance
+from kohort.control.http.endpoint_context import TheLaboratory
+from kohort.control.http.routes.shares_routes import SharedPartition
+from kohort.control.http.views import view
+from kohort.control.laboratory import Laboratory
+
+if TYPE_CHECKING:
+    from kohort.control.groups.group_members import GroupMember
+    from kohort.control.groups.lab_share_group import ShareGroup
+    from kohort.control.groups.lab_streams_group import StreamsGroup
+
+router = APIRouter(prefix="/overview", tags=["overview"])
+REBALANCES = 3  # the newest ones of each group
+
+
+class WaitOverview(BaseModel):
+    """Something that a group waits for."""
+
+    for_whom: list[str] = Field(description="empty: it only waits for time to pass")
+    what: str
+    ends_in_ms: int | None = Field(
+        description="time until a timer ends the wait, on the brokers' clock; null: no timer does"
+    )
+    then: str
+
+
+class MemberOverview(BaseModel):
+    """A member."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    waits_for: str = Field(description="join, sync, partitions, tasks, or nothing")
+    is_alive: bool
+    speaks: str = Field(description="classic, consumer, share or streams")
+    epoch: int = Field(description="the member epoch; in a classic group the generation")
+    target: dict[str, list[int]] = Field(description="target assignment; in a classic group the current assignment")
+    revoking: dict[str, list[int]] = Field(description="partitions that it must revoke and has not revoked yet")
+    session_ends_in_ms: int | None = Field(description="null while its request waits")
+    partitions: dict[str, list[int]] = Field(description="by topic")
+    tasks: str = Field(description="tasks by role; empty without tasks or in a group of another type")
+
+
+class RebalanceOverview(BaseModel):
+    """A rebalance."""
+
+    number: int = Field(description="counted from 0 in each group")
+    generation: int
+    cause: str
+    actor: str
+    outcome: str = Field(description="open, completed or superseded")
+    prepare_ms: float | None
+    complete_ms: float | None
+    laggard: str
+    began_ms_ago: int
+
+
+class GroupOverview(BaseModel):
+    """A group, what it waits for, and its latest rebalances."""
+
+    id: str
+    type: str = Field(description="classic, consumer, share or streams")
+    state: str
+    generation: int = Field(description="the group epoch; in a classic group the generation")
+    assignment_epoch: int
+    protocol: str
+    coordinator: int | None
+    members: list[MemberOverview]
+    waits: list[WaitOverview]
+    rebalances: list[RebalanceOverview] = Field(description="the latest rebalances, the newest last")
+    lags: dict[str, dict[int, int]] = Field(
+        description="by topic and partition, for partitions with a committed offset"
+    )
+    shared: list[SharedPartition] = Field(description="of a share group: the state of each partition")
+
+
+class Overview(BaseModel):
+    """Overview of a cluster."""
+
+    brokers: int = Field(description="number of running nodes")
+    now_ms: int
+    paused: bool
+    scale: float
+    rules: list[str] = Field(description="active rules")
+    gates: list[str] = Field(description="closed gates with their waiting requests")
+    groups: list[GroupOverview]
+
+
+class GroupSummary(BaseModel):
+    """A group in a list."""
+
+    id: str
+    type: str = Field(description="classic, consumer, share or streams")
+    state: str
+    generation: int = Field(description="the group epoch; in a classic group the generation")
+    members: int = Field(description="number of members")
+
+
+@router.get("/groups")
+async def list_groups(laboratory: TheLaboratory) -> list[GroupSummary]:
+    """List all groups briefly, for clients that poll long lists."""
+    groups = [group_of(laboratory, group_id) for group_id in laboratory.group_ids()]
+    return [view(GroupSummary, group, members=group.size) for group in groups]
+
+
+class MarkOverview(BaseModel):
+    """A rebalance on the time axis."""
+
+    began_ms_ago: int
+    took_ms: float | None = Field(description="null: it is still open")
+    cause: str
+    laggard: str = Field(description="last member that the group waited for")
+
+
+class GlanceOverview(BaseModel):
+    """A group with recent events."""
+
+    id: str
+    type: str = Field(description="classic, consumer, share or streams")
+    state: str
+    members: int = Field(description="number of members")
+    waits: list[WaitOverview]
+    since_ms: int | None = Field(description="duration of the current rebalance; null without one")
+    marks: list[MarkOverview] = Field(description="its rebalances of the last ten minutes, the newest last")
+
+
+@router.get("/summary")
+async def at_a_glance(laboratory: TheLaboratory) -> list[GlanceOverview]:
+    """List at most 30 groups with events in the last ten minutes of the brokers' clock, most problems first."""
+    return [
+        view(
+            GlanceOverview,
+            entry.group,
+            members=entry.group.size,
+            waits=[view(WaitOverview, wait) for wait in entry.waits],
+            since_ms=entry.since_ms,
+            marks=[view(MarkOverview, mark) for mark in entry.marks],
+        )
+        for entry in glance(laboratory)
+    ]
+
+
+@router.get("")
+async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
+    """Return the clock, the active rules and gates, and the groups whose ids match a pattern (with * and ?)."""
+    clock = laboratory.clock
+    return view(
+        Overview,
+        clock,
+        brokers=laboratory.brokers_running,
+        now_ms=clock.now_ms(),
+        rules=laboratory.rules_at_work,
+        gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'none'}" for gate in laboratory.gates],
+        groups=[_group(laboratory, group_id) for group_id in laboratory.group_ids() if fnmatchcase(group_id, groups)],
+    )
+
+
+def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
+    group = group_of(laboratory, group_id)
+    explanation = group.explain()
+    history = list(enumerate(group.history))[-REBALANCES:]
+    now_us = laboratory.clock.now_us()
+    return view(
+        GroupOverview,
+        group,
+        members=[
+            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms, tasks=_tasks(member))
+            for member, advice in zip(group.members, explanation.clients, strict=True)
+        ],
+        waits=[view(WaitOverview, entry) for entry in explanation.waits],
+        rebalances=[
+            view(RebalanceOverview, entry, number=number, began_ms_ago=(now_us - entry.events[0].mono_us) // 1000)
+            for number, entry in history
+        ],
+        lags=_lags(laboratory, group),
+        shared=[view(SharedPartition, entry) for entry in getattr(group, "partitions", ())],
+    )
+
+
+def _tasks(member: GroupMember) -> str:
+    tasks = getattr(member, "tasks", None)
+    return str(tasks) if tasks else ""
+
+
+def _lags(laboratory: Laboratory, group: Group | ShareGroup | StreamsGroup) -> dict[str, dict[int, int]]:
+    lags: dict[str, dict[int, int]] = {}
+    if not isinstance(group, Group):
+        for (name, number), lag in group.lag.items():
+            lags.setdefault(name, {})[number] = lag
+        return lags
+    for (name, number), offset in group.offsets.items():
+        topic = laboratory.cluster.topics.by_name(name)
+        partition = topic.partition(number) if topic is not None else None
+        if partition is not None:
+            lags.setdefault(name, {})[number] = max(0, partition.log.log_end_offset - offset)
+    return lags

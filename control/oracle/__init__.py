@@ -1,0 +1,1 @@
+"""The safety oracle: invariants that hold whatever a test does, per group type."""

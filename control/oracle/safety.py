@@ -1,0 +1,319 @@
+"""Safety oracle: guarantees that a cluster must keep, whatever a test does to it.
+
+Violations are: two members own a partition in one generation; a member's commit goes backwards, is for a partition of
+another member, or is beyond the end of the log; a commit from a fenced generation is accepted; a partition has no owner
+for longer than a budget. Commits in transactions are checked, too; those of an aborted transaction have no effect.
+
+An OffsetCommit without a generation does not come from a member. It is from an administrator who resets a group, or
+from a consumer that assigns partitions to itself. Such a commit may go backwards, as may commits after offsets, a group
+or a topic were deleted. A member may still commit for a partition that it has revoked until the partition has a new
+owner, as a cooperative consumer does while it revokes. A topic without records has no end to be beyond.
+
+In groups of the consumer protocol, and mixed ones, further violations are: a partition is assigned to a member before
+another one has revoked it; a member owns something without an epoch, or is ahead of its group; a commit is accepted
+from a client that is not a member, owns nothing, or sends an epoch of the future or one before it had the partition
+(`consumer_safety.py`). Streams groups are checked in the same way, by their active tasks (`streams_safety.py`).
+
+In share groups violations are: two members hold a record, an accepted record is delivered again, or a record is skipped
+(`share_safety.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kohort.control.numbers import whole
+from kohort.control.oracle.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
+from kohort.control.oracle.consumer_safety import ConsumerSafety
+from kohort.control.oracle.epoch_owners import allowed_by
+from kohort.control.oracle.share_safety import ShareSafety
+from kohort.control.oracle.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
+from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.groups.group import SHARE
+from kohort.protocol.consumer_protocol import assigned_partitions
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition, name_of
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.group_events import Recorded
+    from kohort.control.brokers import Brokers
+    from kohort.control.exchange import Exchange
+    from kohort.control.history.recorder import Recorder
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+
+OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}  # APIs whose requests and responses contain owners
+
+
+@dataclass
+class Budget:
+    """Exceptions from the guarantees, for a test that provokes a violation."""
+
+    # Maximum time without an owner for a subscribed partition of a group with members; None means no limit.
+    unowned_ms: int | None = None
+    two_owners: bool = False  # whether a leader may assign a partition to two members (its mistake, not the broker's)
+    backwards: bool = False  # whether commits may go backwards, as after a seek
+    others_partitions: bool = False  # whether a member may commit for a partition that another one owns
+    beyond_end: bool = False  # whether a member may commit an offset beyond the end of the log
+
+    def __post_init__(self) -> None:
+        if self.unowned_ms is not None:
+            whole(self.unowned_ms, "unowned_ms", 0)
+
+
+@dataclass
+class _Transaction:
+    """Offsets that take effect when the transaction is committed."""
+
+    epoch: int
+    offsets: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
+
+
+@dataclass
+class SafetyMonitor:
+    """Monitor of all groups of a laboratory. `violations` are sentences, with which a plugin fails the test."""
+
+    brokers: Brokers
+    find_group: Callable[[str], ClassicGroup | None]  # finds a classic group by its id
+    find_consumer_group: Callable[[str], ConsumerGroup | None]  # finds a group of the consumer protocol by its id
+    find_streams_group: Callable[[str], StreamsGroup | None]  # finds a streams group by its id
+    budget: Budget = field(default_factory=Budget)
+    violations: list[str] = field(default_factory=list)
+    # The offset, and the topic id, which differs for a topic that was deleted and created again.
+    _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
+    _in_transactions: dict[int, _Transaction] = field(default_factory=dict)  # by producer id
+    # The generation of the group's last assignment, and the owners since.
+    _owners: dict[str, tuple[int, Mapping[TopicPartition, list[str]]]] = field(default_factory=dict)
+    _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._consumers = ConsumerSafety(self.brokers, self.find_consumer_group, self._note)
+        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, self._note)
+        self._streams = StreamsSafety(self.find_streams_group, self._note)
+
+    def start(self, recorder: Recorder) -> None:
+        recorder.listen(self._on_event)
+
+    def committed(self, exchange: Exchange, response: Any) -> None:
+        accepted = {
+            (topic.name, _id_of(topic), part.partition_index)
+            for topic in response.topics
+            for part in topic.partitions
+            if part.error_code is ErrorCode.none
+        }
+        for topic in exchange.request.topics:
+            for part in topic.partitions:
+                if (topic.name, _id_of(topic), part.partition_index) in accepted:
+                    topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
+                    self._accepted(exchange, topic_partition, part.committed_offset)
+
+    def check_owners(self, exchange: Exchange, response: Any) -> None:
+        groups = self._streams if exchange.facts.api == STREAMS_HEARTBEAT else self._consumers
+        groups.answered(exchange, response, two_owners=self.budget.two_owners)
+
+    def ended(self, exchange: Exchange, response: Any) -> None:
+        """Apply or drop the offsets of a transaction before the response of EndTxn is sent."""
+        if response.error_code is ErrorCode.none:
+            transaction = self._in_transactions.pop(exchange.request.producer_id, None)
+            if transaction is not None and exchange.request.committed:
+                self._committed.update(transaction.offsets)
+
+    def reset_share_offsets(self, exchange: Exchange, response: Any) -> None:
+        """Forget a share group's records before AlterShareGroupOffsets or DeleteShareGroupOffsets is answered."""
+        for topic in exchange.request.topics:
+            self._shares.forget(exchange.facts.group, topic.topic_name)
+
+    def delete_offsets(self, exchange: Exchange, response: Any) -> None:
+        """Forget deleted offsets before the response of OffsetDelete is sent, so that later commits may be lower."""
+        for topic in response.topics:
+            for part in topic.partitions:
+                if part.error_code is ErrorCode.none:
+                    self._committed.pop((exchange.facts.group, (topic.name, part.partition_index)), None)
+
+    def set_by_test(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        for topic_partition, offset in offsets.items():
+            topic = self.brokers.cluster.topics.by_name(topic_partition[0])
+            self._committed[group_id, topic_partition] = offset, topic.topic_id if topic is not None else None
+
+    def finish(self) -> list[str]:
+        """Check the partitions that are still without an owner, and return all violations."""
+        now_ms = self.brokers.clock.now_ms()
+        for (group_id, topic_partition), since_ms in list(self._unowned_since.items()):
+            self._unowned(group_id, topic_partition, now_ms - since_ms)
+        self._unowned_since.clear()
+        return self.violations
+
+    # Checks
+
+    def _note(self, violation: str) -> None:
+        self.violations.append(violation)
+
+    def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
+        facts = exchange.facts
+        if exchange.in_consumer_group:
+            self._look_at_epoch(self._consumers, exchange, topic_partition)
+        elif exchange.in_streams_group:
+            self._look_at_epoch(self._streams, exchange, topic_partition)
+        else:
+            self._look_at_generation(exchange, topic_partition)
+        topic = self.brokers.cluster.topics.by_name(topic_partition[0])
+        topic_id = topic.topic_id if topic is not None else None
+        partition = topic.partition(topic_partition[1]) if topic is not None else None
+        end = partition.log.log_end_offset if partition is not None else 0
+        if 0 < end < offset and facts.generation >= 0 and not self.budget.beyond_end:
+            self.violations.append(
+                f"{facts} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
+                + allowed_by("beyond_end")
+            )
+        transaction = self._transaction_of(exchange)
+        key = facts.group, topic_partition
+        last, last_topic_id = self._committed.get(key, (-1, topic_id))
+        if transaction is not None:
+            last, last_topic_id = transaction.offsets.get(key, (last, last_topic_id))
+        is_members = (
+            facts.generation >= 0 or transaction is not None
+        )  # older clients send no generation in transactions
+        if 0 <= offset < last and last_topic_id == topic_id and is_members and not self.budget.backwards:
+            self.violations.append(
+                f"{facts} set {name_of(topic_partition)} back from {last} to {offset}" + allowed_by("backwards")
+            )
+        (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
+
+    def _look_at_epoch(
+        self, groups: ConsumerSafety | StreamsSafety, exchange: Exchange, topic_partition: TopicPartition
+    ) -> None:
+        wrong = groups.check_commit(exchange, *topic_partition)
+        if wrong is None and not self.budget.others_partitions:
+            wrong = groups.foreign(exchange, *topic_partition)
+            wrong = None if wrong is None else wrong + allowed_by("others_partitions")
+        if wrong is not None:
+            self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
+
+    def _look_at_generation(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+        facts = exchange.facts
+        if facts.generation >= 0 and facts.generation != exchange.generation_then:
+            self.violations.append(
+                f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
+                f"when the group was at {exchange.generation_then}"
+            )
+        self._look_at_owner(exchange, topic_partition)
+
+    def _look_at_owner(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+        """Check the owner of a partition. Without an owner any commit passes: the last owner may be revoking it."""
+        facts = exchange.facts
+        generation, owners = self._owners.get(facts.group, (-1, {}))
+        members = owners.get(topic_partition, [])
+        group = self.find_group(facts.group)
+        names = {*facts.instances, *facts.members}
+        if group is not None:  # a static member need not send its instance id
+            names |= {member.group_instance_id or "" for id_ in facts.members if (member := group.members.get(id_))}
+        is_another = bool(members) and names.isdisjoint(members)
+        if is_another and facts.generation == generation and not self.budget.others_partitions:
+            self.violations.append(
+                f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(members)}"
+                + allowed_by("others_partitions")
+            )
+
+    def _transaction_of(self, exchange: Exchange) -> _Transaction | None:
+        """Return the transaction of a commit, or None. A new epoch begins a new transaction."""
+        if exchange.facts.api != "TxnOffsetCommit":
+            return None
+        producer_id, epoch = exchange.request.producer_id, exchange.request.producer_epoch
+        transaction = self._in_transactions.get(producer_id)
+        if transaction is None or transaction.epoch != epoch:
+            transaction = self._in_transactions[producer_id] = _Transaction(epoch)
+        return transaction
+
+    def _on_event(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if event.group_type == SHARE:
+            self._shares.on_event(recorded)
+            return
+        if event.kind == "assignment_stored" and event.group_id is not None:
+            group = self.find_group(event.group_id)
+            if group is not None and group.protocol_type == CONSUMER:
+                self._look_at(group)
+        elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
+            for key in [key for key in self._committed if key[0] == event.group_id]:
+                del self._committed[key]
+        if event.kind == "group_deleted" and event.group_id is not None:
+            self._owners.pop(event.group_id, None)
+        if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
+            group_left = self.find_group(event.group_id) or self.find_consumer_group(event.group_id)
+            if group_left is None or not group_left.members:
+                self._on_empty_group(event.group_id)
+        if event.group_id is not None and self.budget.unowned_ms is not None:
+            consumers = self.find_consumer_group(event.group_id)
+            if consumers is not None and consumers.members:
+                self._look_at_consumers(consumers)
+
+    def _look_at(self, group: ClassicGroup) -> None:
+        owners: dict[TopicPartition, list[str]] = {}
+        for member in group.members.values():
+            for topic, partitions in (assigned_partitions(member.assignment) or {}).items():
+                for partition in partitions:
+                    owners.setdefault((topic, partition), []).append(member.group_instance_id or member.member_id)
+        self._owners[group.group_id] = group.generation_id, owners
+        if not self.budget.two_owners:
+            for (topic, partition), members in owners.items():
+                if len(members) > 1:
+                    self.violations.append(
+                        f"group {group.group_id}, generation {group.generation_id}: {topic}-{partition} belongs to "
+                        + " and ".join(members)
+                        + allowed_by("two_owners")
+                    )
+        self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.state is State.EMPTY)
+
+    def _look_at_consumers(self, group: ConsumerGroup) -> None:
+        """Check for partitions without an owner. A member owns a partition until it has confirmed the revocation."""
+        topics = self.brokers.cluster.topics
+        owned = {
+            (topic.name, number)
+            for topic_id, numbers in group.owners.items()
+            if (topic := topics.by_id(topic_id)) is not None
+            for number in numbers
+        }
+        self._look_for_unowned(group.group_id, group.subscribed_names(), owned, is_empty=False)
+
+    def _look_for_unowned(
+        self, group_id: str, names: Iterable[str], owned: Container[TopicPartition], is_empty: bool
+    ) -> None:
+        now_ms = self.brokers.clock.now_ms()
+        topics = self.brokers.cluster.topics
+        topic_partitions = {
+            (name, partition.index)
+            for name in names
+            if (topic := topics.by_name(name)) is not None
+            for partition in topic.partitions
+        }
+        for key in [key for key in self._unowned_since if key[0] == group_id and key[1] not in topic_partitions]:
+            del self._unowned_since[key]  # its topic was deleted, or has no subscriber any more
+        for topic_partition in topic_partitions:
+            key = group_id, topic_partition
+            if topic_partition not in owned and not is_empty:
+                self._unowned_since.setdefault(key, now_ms)
+            elif key in self._unowned_since:
+                self._unowned(*key, now_ms - self._unowned_since.pop(key))
+
+    def _on_empty_group(self, group_id: str) -> None:
+        """Report and clear the unowned partitions of a group, because a group without members needs no owners."""
+        now_ms = self.brokers.clock.now_ms()
+        for key in [key for key in self._unowned_since if key[0] == group_id]:
+            self._unowned(*key, now_ms - self._unowned_since.pop(key))
+
+    def _unowned(self, group_id: str, topic_partition: TopicPartition, length_ms: int) -> None:
+        budget_ms = self.budget.unowned_ms
+        if budget_ms is not None and length_ms > budget_ms:
+            self.violations.append(
+                f"group {group_id}: {name_of(topic_partition)} had no owner for {length_ms} ms, "
+                f"longer than {budget_ms} ms" + allowed_by("unowned_ms", length_ms)
+            )
+
+
+def _id_of(topic: Any) -> UUID | None:
+    topic_id: UUID | None = getattr(topic, "topic_id", None)
+    return topic_id

@@ -1,4 +1,0 @@
-"""HTTP endpoints of the control address, one module for each subject.
-
-Each has a `router`, which `control/app.py` lists.
-"""

@@ -1,0 +1,1 @@
+"""Parts that groups of all types have in common: placement, loading, description, deletion."""

@@ -1,0 +1,381 @@
+"""Loading and unloading of a partition's groups (classic-groups §1.5, §1.6)."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import itemgetter
+from struct import Struct
+from sys import intern
+from typing import TYPE_CHECKING, ClassVar
+
+from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
+from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.rebalancing import prepare_rebalance
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.context import Shard
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS, Group
+from kohort.coordinator.offsets.offsets import CommittedOffset, GroupOffsets
+from kohort.coordinator.offsets.offsets_topic_records import (
+    GroupKey,
+    GroupValue,
+    OffsetKey,
+    RecordReader,
+    UnreadableRecord,
+    offset_key,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
+from kohort.coordinator.offsets.pending_offsets import PendingOffsets
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_values, read_marker
+from kohort.protocol.consumer_protocol import ImpossibleLengthError
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.modern.modern_loading import ModernLoading
+    from kohort.coordinator.share.share_group import ShareGroup
+    from kohort.coordinator.streams.streams_group import StreamsGroup
+
+_INT = Struct(">i")
+
+CONSUMER_KINDS = frozenset((*range(3, 9), 16))  # record types of consumer groups
+
+SHARE_KINDS = range(10, 16)  # record types of share groups
+
+STREAMS_KINDS = range(17, 24)  # record types of streams groups; 18 is unused
+
+GROUPS_AT_ONCE = 20  # maximum number of groups prepared in a step: a millisecond
+
+
+class PendingTransaction:
+    """Records of an open transaction: position and value by key. A superseded record has the value None."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, tuple[int, bytes | None]] = {}
+
+    def take(self, records: Iterable[tuple[bytes | None, bytes | None]], order: int) -> None:
+        """Add the records of a batch, which follow `order` other records. Raises records.UnreadableRecord."""
+        for number, (key, value) in enumerate(records, order):
+            if key is None:
+                raise UnreadableRecord("a record without a key")
+            self.values[key] = number, value
+
+
+class Loading:
+    """The replay of one partition. Until it has finished, requests for its groups receive COORDINATOR_LOAD_IN_PROGRESS.
+
+    A consumer's commits have the same keys repeatedly. `_offsets_by_key` avoids parsing them.
+    """
+
+    what: ClassVar[str] = "groups"
+
+    def __init__(self, coordinator: GroupCoordinator, partition: int) -> None:
+        self._coordinator = coordinator
+        self._partition = partition
+        self._groups: dict[str, GroupValue] = {}
+        # created with the first record of such a group, like the next two
+        self._consumer_groups: ModernLoading[ConsumerGroup] | None = None
+        self._share_groups: ModernLoading[ShareGroup] | None = None
+        self._streams_groups: ModernLoading[StreamsGroup] | None = None
+        self._offsets: dict[str, GroupOffsets] = {}
+        # A group's offsets of a topic, by key without the last four bytes, which are the partition.
+        self._offsets_by_key: dict[bytes, dict[int, CommittedOffset]] = {}
+        self._open: dict[int, PendingTransaction] = {}  # records of transactions that have not ended, by producer id
+        # Groups created from these values, not yet visible to requests.
+        self._prepared: dict[str, tuple[GroupValue, ClassicGroup]] = {}
+        self._unprepared: Iterator[tuple[str, GroupValue]] | None = None
+        self.records = 0  # number of applied records, for the report of the load
+        coordinator.shards[partition] = Shard.LOADING
+        self._began_us = coordinator.observer.measured_from_us()
+
+    def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
+        """Apply the records of a batch in `data`; those of a transaction are applied when its marker follows.
+
+        Raises:
+            DecodeError: The bytes are not a batch. Also records.UnreadableRecord.
+        """
+        if batch.attributes & CONTROL:
+            self._end_transaction(data, batch)
+            return
+        if batch.attributes & TRANSACTIONAL:
+            transaction = self._open.setdefault(batch.producer_id, PendingTransaction())
+            transaction.take(keys_and_values(data, batch), self.records)
+            self.records += batch.record_count
+            return
+        for key, value in keys_and_values(data, batch):
+            if key is None:
+                raise UnreadableRecord("a record without a key")
+            self.apply(key, value)
+
+    def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
+        """Apply the next record. A later one with the same key replaces it, and one without a value deletes it.
+
+        Records of unknown types are skipped. Raises records.UnreadableRecord.
+
+        Args:
+            order: Original position of a record whose transaction has ended now.
+        """
+        if self._open:
+            self._overtake(key, self.records if order is None else order, deleted=value is None)
+        self.records += 1
+        partitions = self._offsets_by_key.get(key[: -_INT.size])
+        if partitions is not None:
+            self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
+            return
+        match read_key(key):
+            case OffsetKey(group_id, topic, partition):
+                offsets = self._offsets.get(group_id)
+                if offsets is None:
+                    offsets = self._offsets[group_id] = GroupOffsets()
+                partitions = offsets.topics.setdefault(intern(topic), {})
+                if offset_key(group_id, topic, partition) == key:
+                    self._offsets_by_key[key[: -_INT.size]] = partitions
+                self._apply_offset(partitions, partition, value)
+            case GroupKey(group_id):
+                self._apply_to_classic_group(group_id, value)
+            case None:
+                reader = RecordReader(key)
+                record_type = reader.int16()
+                if record_type in CONSUMER_KINDS:
+                    self._apply_to_consumer_group(record_type, reader, value)
+                elif record_type in SHARE_KINDS:
+                    self._apply_to_share_group(record_type, reader, value)
+                elif record_type in STREAMS_KINDS:
+                    self._apply_to_streams_group(record_type, reader, value)
+
+    def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._consumer_groups is None:
+            from kohort.coordinator.consumer.consumer_loading import consumer_loading  # rarely needed, like the others
+
+            self._consumer_groups = consumer_loading(self._coordinator, self._partition)
+        self._consumer_groups.apply(kind, reader, value)
+
+    def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
+        """Replace a group of another type, whose deletion may not have been written (forgotten_groups.py)."""
+        if self._consumer_groups is not None:
+            self._consumer_groups.groups.pop(group_id, None)
+        if self._streams_groups is not None:
+            self._streams_groups.groups.pop(group_id, None)
+        if value is not None:
+            self._groups[group_id] = read_group_value(value)
+        else:
+            self._groups.pop(group_id, None)
+
+    def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._share_groups is None:
+            from kohort.coordinator.share.share_loading import share_loading  # not for logs without such groups
+
+            self._share_groups = share_loading(self._coordinator)
+        self._share_groups.apply(kind, reader, value)
+
+    def _apply_to_streams_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
+        if self._streams_groups is None:
+            from kohort.coordinator.streams.streams_loading import streams_loading  # not for logs without such groups
+
+            self._streams_groups = streams_loading(self._coordinator)
+        self._streams_groups.apply(kind, reader, value)
+
+    def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
+        """Remove older values of the key from open transactions; after a deletion, also their keys."""
+        for producer_id, transaction in list(self._open.items()):
+            older = transaction.values.get(key)
+            if older is None or older[0] >= order:
+                continue
+            if not deleted:
+                transaction.values[key] = older[0], None
+                continue
+            del transaction.values[key]
+            if not transaction.values:
+                del self._open[producer_id]
+
+    def _end_transaction(self, data: bytes | memoryview, batch: BatchInfo) -> None:
+        marker = read_marker(data, batch)
+        if marker is None:
+            return
+        transaction = self._open.pop(batch.producer_id, None)
+        if transaction is not None and marker.committed:
+            for key, (order, value) in transaction.values.items():
+                if value is not None:
+                    self.apply(key, value, order)
+
+    def _apply_offset(self, partitions: dict[int, CommittedOffset], partition: int, value: bytes | None) -> None:
+        if value is None:
+            partitions.pop(partition, None)
+            return
+        stored = read_offset_value(value)
+        committed = partitions.get(partition)
+        if committed is None or not committed.fits(stored.metadata, stored.topic_id):
+            partitions[partition] = CommittedOffset.of(stored)
+        else:
+            committed.take(stored.offset, stored.leader_epoch, stored.commit_timestamp_ms, stored.expire_timestamp_ms)
+
+    def prepare(self, now_ms: int) -> bool:
+        """Create some of the groups, before `finish` starts their sessions. Return whether more remain.
+
+        If a later record changes a group, `finish` creates it again.
+        """
+        if self._unprepared is None:
+            self._unprepared = iter(list(self._groups.items()))
+        chunk = list(islice(self._unprepared, GROUPS_AT_ONCE))
+        for group_id, value in chunk:
+            group = self._new_group(group_id, now_ms)
+            _restore(group, value)
+            self._prepared[group_id] = value, group
+        return len(chunk) == GROUPS_AT_ONCE
+
+    def _new_group(self, group_id: str, now_ms: int) -> ClassicGroup:
+        coordinator = self._coordinator
+        return ClassicGroup(coordinator, group_id, coordinator.partition_of(group_id), coordinator.wall_ms(now_ms))
+
+    def finish(self, now_ms: int) -> int:
+        """Start to serve the groups, and return their number."""
+        coordinator = self._coordinator
+        coordinator.shards[self._partition] = Shard.ACTIVE
+        self._offsets_by_key.clear()
+        for offsets in self._offsets.values():
+            offsets.forget_empty_topics()
+        pending = self._pending()
+        loaded = (
+            self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
+        )
+        groups: list[ClassicGroup] = []
+        modern = self._finish_modern(pending, now_ms)
+        modern_ids = {group.group_id for group in modern}
+        for group_id in sorted(loaded - modern_ids):
+            value = self._groups.get(group_id)
+            prepared_value, group = self._prepared.get(group_id) or (None, None)
+            if group is None or prepared_value is not value:
+                group = self._new_group(group_id, now_ms)
+                if value is not None:
+                    _restore(group, value)
+            coordinator.groups[group_id] = group
+            groups.append(group)
+            self._give_offsets(group, pending)
+            for member in group.members.values():
+                sessions.extend(group, member, now_ms)
+        coordinator.observer.elected(self._partition, [*groups, *modern], self._began_us)
+        for group in groups:
+            if len(group.members) > coordinator.settings.group_max_size:
+                prepare_rebalance(group, Cause("over_capacity"), now_ms)
+        return len(loaded | modern_ids)
+
+    def _finish_modern(self, pending: dict[str, PendingOffsets], now_ms: int) -> list[Group]:
+        """Start to serve the groups of the newer protocols.
+
+        Return them, two with the same id if both are in the log.
+        """
+        groups: list[Group] = []
+        kinds = ((self._consumer_groups, True), (self._share_groups, False), (self._streams_groups, True))
+        for loading, commits in kinds:
+            if loading is None:
+                continue
+            if commits:
+                for group in loading.groups.values():
+                    self._give_offsets(group, pending)
+            loading.finish(now_ms)
+            groups += loading.groups.values()
+        return groups
+
+    def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:
+        group.offsets = self._offsets.get(group.group_id)
+        group.pending_offsets = pending.get(group.group_id)
+        for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
+            open_groups = self._coordinator.open_transactions.setdefault((self._partition, producer_id), set())
+            open_groups.add(group.group_id)
+
+    def _pending(self) -> dict[str, PendingOffsets]:
+        pending: dict[str, PendingOffsets] = {}
+        records = [
+            (order, producer_id, key, value)
+            for producer_id, transaction in self._open.items()
+            for key, (order, value) in transaction.values.items()
+        ]
+        for _, producer_id, key, value in sorted(records, key=itemgetter(0)):
+            name = read_key(key)
+            if isinstance(name, OffsetKey):
+                offsets = pending.setdefault(name.group_id, PendingOffsets())
+                committed = None if value is None else CommittedOffset.of(read_offset_value(value))
+                offsets.put(producer_id, (name.topic, name.partition), committed)
+        return pending
+
+    def fail(self) -> None:
+        """Remove the partition: its records cannot be read, or another node leads it."""
+        self._coordinator.shards.pop(self._partition, None)
+
+
+def load(
+    coordinator: GroupCoordinator, partition: int, records: Iterable[tuple[bytes, bytes | None]], now_ms: int
+) -> int:
+    """Load all records of a partition. Return the number of groups. Raises records.UnreadableRecord."""
+    loading = Loading(coordinator, partition)
+    try:
+        for key, value in records:
+            loading.apply(key, value)
+    except Exception:
+        loading.fail()
+        raise
+    return loading.finish(now_ms)
+
+
+def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
+    """Remove the groups of a partition that this node no longer leads. Waiting requests receive NOT_COORDINATOR."""
+    observer = coordinator.observer
+    began_us = observer.measured_from_us()
+    coordinator.shards.pop(partition, None)
+    coordinator.abandon_appends(partition, now_ms)
+    for transaction in [key for key in coordinator.open_transactions if key[0] == partition]:
+        del coordinator.open_transactions[transaction]
+    for group in [g for g in coordinator.groups.values() if isinstance(g, ClassicGroup) and g.partition == partition]:
+        dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
+    if coordinator.of_type(CONSUMER):
+        from kohort.coordinator.consumer.consumer_loading import unload_consumer_groups
+
+        unload_consumer_groups(coordinator, partition)
+    if coordinator.forgotten is not None:
+        coordinator.forgotten.unload(partition)
+    if coordinator.of_type(SHARE):
+        from kohort.coordinator.share.share_loading import unload_share_groups
+
+        unload_share_groups(coordinator, partition)
+    if coordinator.of_type(STREAMS):
+        from kohort.coordinator.streams.streams_loading import unload_streams_groups
+
+        unload_streams_groups(coordinator, partition)
+    observer.resigned(partition, began_us)
+
+
+def _restore(group: ClassicGroup, value: GroupValue) -> None:
+    """Restore a group from its record, in state Stable if it has members. The caller starts their sessions.
+
+    Issued member ids, waiting requests and protocols that were not selected are lost.
+    """
+    group.protocol_type = intern(value.protocol_type) or None
+    group.protocol_name = value.protocol_name and intern(value.protocol_name)
+    group.generation_id = value.generation_id
+    group.state_timestamp_ms = value.state_timestamp_ms
+    for stored in value.members:
+        member = Member(
+            stored.member_id,
+            stored.group_instance_id,
+            stored.client_id,
+            stored.client_host,
+            stored.session_timeout_ms if stored.rebalance_timeout_ms == -1 else stored.rebalance_timeout_ms,
+            stored.session_timeout_ms,
+            ((value.protocol_name or "", stored.subscription),),
+            stored.assignment,
+        )
+        group.add(member, None)
+    leader = group.members.get(value.leader_id or "")
+    group.leader_id = value.leader_id if leader is None else leader.member_id  # a shared string
+    if group.members:
+        group.state = State.STABLE
+    try:
+        group.subscribed_topics = group.read_subscriptions()
+    except ImpossibleLengthError:
+        group.subscribed_topics = None

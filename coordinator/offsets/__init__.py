@@ -1,0 +1,1 @@
+"""Committed offsets of groups: commits, fetches, transactions, and their records."""

@@ -162,9 +162,7 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
     from kohort.pipeline.report.words import by_group, worst_severity
 
     health = {row["group_id"] or "": row for row in outcome.health}
-    groups = by_group(outcome.findings)
-    for group in health:
-        groups.setdefault(group, [])
+    groups = by_group(outcome.findings, outcome.health)
     _echo()
     well = []
     for group, findings in groups.items():

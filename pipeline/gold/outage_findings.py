@@ -12,7 +12,7 @@ from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.gold.group_tables import diagnosis
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.rules import r35_broker_stopped, r36_expired_together
-from kohort.pipeline.rules.finding import INFO, Finding
+from kohort.pipeline.rules.finding import INFO, Finding, refer_to
 from kohort.pipeline.rules.r35_broker_stopped import Outage, Stretch, outages
 from kohort.pipeline.rules.r36_expired_together import TOGETHER_MS, Expiry, Wave, waves
 
@@ -41,12 +41,16 @@ def _judge(diagnoses: list[_Row], cluster: str, rule: ModuleType, outages_or_wav
     for outage in outages_or_waves:
         for group in outage.groups:
             of_group.setdefault(group, []).append(outage)
+    explained: dict[object, set[str]] = {}  # advice that refers to findings of a group that the outage explains
     for row in diagnoses:
         mine = of_group.get(str(row["group_id"])) if row["cluster"] == cluster else None
         about = str(row["rule_id"]), _ms(row["window_start_ms"]), _ms(row["window_end_ms"])
         if mine and rule.explains(mine, *about):
-            row["severity"] = INFO
-            row["advice"] = f"{rule.ID} explains it: {rule.TITLE}."
+            explained.setdefault(row["group_id"], set()).add(refer_to(str(row["rule_id"]), str(row["title"])))
+            row["severity"], row["advice"] = INFO, refer_to(rule.ID, rule.TITLE)
+    for row in diagnoses:  # what these findings explained
+        if row["cluster"] == cluster and row["advice"] in explained.get(row["group_id"], ()):
+            row["advice"] = refer_to(rule.ID, rule.TITLE)
     for group, mine in sorted(of_group.items()):
         diagnoses += [_row(cluster, finding) for finding in rule.findings(mine, group)]
 

@@ -62,7 +62,7 @@ class GroupAnalysis:
     def group_type(self) -> str:
         kinds = {record.group_type for record in self.group.records}
         kinds |= {event.group_type for event in self.group.events if event.group_type}
-        if self.share is not None:
+        if self.share is not None or any((event.detail or {}).get("speaks") == SHARE for event in self.group.events):
             kinds.add(SHARE)
         for kind in ("streams", "share", "consumer", "classic"):
             if kind in kinds:

@@ -140,8 +140,9 @@ def _ending(
         session.end_kind, session.last_ms = _ENDS.get(removal.cause, "unknown"), removal.ts_ms
         return
     swap = next((swap for swap in timeline.swaps if swap.old.member_id == member_id), None)
-    if swap is not None:
-        session.end_kind, session.last_ms = "replaced", swap.ts_ms
+    taken_ms = swap.ts_ms if swap is not None else events.taken_over_ms(member_id)
+    if taken_ms is not None:
+        session.end_kind, session.last_ms = "replaced", taken_ms
         return
     if last is not None and member_id in last.members and not group_ended:
         return

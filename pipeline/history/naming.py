@@ -56,8 +56,13 @@ def strangers(group: GroupInput) -> list[Presence]:
     """Return members with a removal but no arrival: Kafka before 4 only logs the first arrival of a rebalance.
 
     They are assumed to be members from the start of the data, or from the end of an earlier member of that client if a
-    session can have passed in between.
+    session can have passed in between. A static member that came back has an id that begins with its instance id; no
+    line about its return contains that id.
     """
+    returned: dict[str, list[int]] = {}
+    for event in group.events:
+        if event.kind == "member_replaced" and event.instance_id:
+            returned.setdefault(event.instance_id, []).append(event.ts)
     arrived = {event.member_id for event in group.events if is_arrival(event)}
     presences: dict[str, Presence] = {}
     last_ms: dict[str, int] = {}
@@ -70,8 +75,11 @@ def strangers(group: GroupInput) -> list[Presence]:
         start_ms = min(group.events[0].ts, event.ts - SESSION_MS - 2 * LATE_MS)
         if before_ms and event.ts - before_ms >= SHORTEST_SESSION_MS:
             start_ms = before_ms
+        instance_id = event.instance_id
+        if times := [ts for ts in returned.get(event.client_id, ()) if ts <= event.ts]:
+            instance_id, start_ms = event.client_id, times[-1]
         presences[event.member_id] = Presence(
-            event.member_id, event.client_id, "", event.instance_id, SESSION_MS, start_ms, event.ts
+            event.member_id, event.client_id, "", instance_id, SESSION_MS, start_ms, event.ts
         )
         last_ms[event.client_id] = event.ts
     return list(presences.values())

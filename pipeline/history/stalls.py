@@ -120,7 +120,7 @@ def _group_silences(
                 during_rebalance=number,
                 lag=lag if sampled_waits or at_the_end else None,
                 waited_ms=max(sampled_waits, default=None),
-                open=end == last and commits.last_ms != end,
+                open=end == group.until_ms and commits.last_ms != end,
             )
         )
     return result
@@ -179,7 +179,7 @@ def _stuck(
                 owner,
                 burrow=_burrow(group, commits, topic_partition, end),
                 lag=lag,
-                open=open_end and n == len(gaps) - 1,
+                open=open_end and n == len(gaps) - 1 and end == group.until_ms,
             )
         )
     return result

@@ -20,7 +20,7 @@ from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import esc, moment, name, sentence
 from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
-from kohort.pipeline.rules.finding import SEVERITIES, several
+from kohort.pipeline.rules.finding import several
 
 MOST_PAGES = 150  # groups with a page of their own, the most severe first; the tables have all groups
 # after this total length pages leave out their largest drawings, so that browsers can open the file
@@ -38,24 +38,17 @@ def report_text(gold: Place, findings: list[FindingRow], provided: Collection[st
         findings: Findings of all groups.
         provided: Sources that were read, see `missing`.
     """
-    groups = by_group(findings)
+    rows = health_in_short(gold)
+    groups = by_group(findings, rows)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
-    for row in health_in_short(gold):
-        group_id = row["group_id"] or ""
-        health[group_id].append(row)
-        groups.setdefault(group_id, [])
-    order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
+    for row in rows:
+        health[row["group_id"] or ""].append(row)
+    order = list(groups)
     pages = _pages(gold, order, groups)
     issues = read_gold(gold, DataIssueRow)
     days = [row for rows in health.values() for row in rows]
     lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
-
-
-def _rank(group: str, findings: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
-    down = sum(row["unavailable_partition_s_hi"] or 0 for row in health)
-    worst = worst_severity(findings)
-    return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
 def _pages(gold: Place, order: list[str], groups: dict[str, list[FindingRow]]) -> list[str]:
@@ -86,7 +79,7 @@ def _page(
     end = max((r["stable_ms"] for r in rebalances), default=0)
     paged = {group: f"g{n}" for n, group in enumerate(order[: len(pages)])}
     troubled = [group for group in paged if worst_severity(groups[group]) in ("warning", "critical")]
-    until_ms = max([end, *(finding["end_ms"] for of_group in groups.values() for finding in of_group)])
+    until_ms = max([end, *(row["last_ms"] for of_group in health.values() for row in of_group)])
     time = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
     rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
     heat = heat_map(rows, rebalances, start, end)

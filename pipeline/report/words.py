@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 
 from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.report.results import FindingRow
@@ -50,7 +51,7 @@ def _waited_for(stalls: list[FindingRow], stops: int) -> str:
     )
 
 
-ENDED_MS = 60_000  # a finding that ends within this time before the end of the data is considered ongoing
+ENDED_MS = 1_000  # a finding that reaches so close to the end of the data is ongoing, unless it is known to be over
 
 
 def when(findings: list[FindingRow], until_ms: int) -> str:
@@ -59,7 +60,7 @@ def when(findings: list[FindingRow], until_ms: int) -> str:
     if not worst:
         return ""
     start, end = min(finding["start_ms"] for finding in worst), max(finding["end_ms"] for finding in worst)
-    if any(finding["evidence"].get("open") for finding in worst) or end > until_ms - ENDED_MS:
+    if any(finding["evidence"].get("open", finding["end_ms"] >= until_ms - ENDED_MS) for finding in worst):
         return f"since {moment(start)} UTC, ongoing at the end of the data"
     return f"{moment(start)} to {moment(end)} UTC, ended {seconds(until_ms - end)} before the end of the data"
 
@@ -84,8 +85,22 @@ def worst_severity(findings: list[FindingRow]) -> str:
     return max((finding["severity"] for finding in findings), key=SEVERITIES.index, default="")
 
 
-def by_group(findings: list[FindingRow]) -> dict[str, list[FindingRow]]:
+def by_group(findings: list[FindingRow], health: Sequence[GroupHealthRow] = ()) -> dict[str, list[FindingRow]]:
+    """Return the findings of each group, also of those without any, in the order of the report and the terminal.
+
+    The groups with the most severe findings come first, then those whose partitions had no consumer for longest.
+    """
     groups: dict[str, list[FindingRow]] = {}
     for finding in findings:
         groups.setdefault(finding["group"], []).append(finding)
-    return groups
+    down: dict[str, float] = {}
+    for row in health:
+        group = row["group_id"] or ""
+        groups.setdefault(group, [])
+        down[group] = down.get(group, 0) + (row["unavailable_partition_s_hi"] or 0)
+
+    def rank(group: str) -> tuple[int, float, str]:
+        worst = worst_severity(groups[group])
+        return (-SEVERITIES.index(worst) if worst else 1, -down.get(group, 0), group)
+
+    return {group: groups[group] for group in sorted(groups, key=rank)}

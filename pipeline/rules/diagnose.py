@@ -41,10 +41,13 @@ def diagnose(analysis: GroupAnalysis) -> list[Finding]:
         finding.group = analysis.group_id
         if finding.rule == "R30":
             r30_poison.explain(finding, findings)
-        if finding.rule == "R37":
-            r37_all_stand_still.explain(finding, findings)
     explained.explain(findings)
+    for finding in findings:
+        if finding.rule == "R37":  # if no other finding explains it
+            r37_all_stand_still.explain(finding, findings)
     for finding in findings:
         if finding.rule == "R26":  # by findings that aren't explained by another one
             r26_storm.explain(finding, findings)
-    return sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))
+    for finding in findings:
+        finding.refer_to_cause()
+    return sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.rule, -f.weight))

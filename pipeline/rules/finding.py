@@ -37,10 +37,33 @@ class Finding:
     evidence: Evidence = field(default_factory=Evidence)
     group: str = ""
     cause_confidence: str = ""
+    cause: Finding | None = field(default=None, repr=False, compare=False)
 
     def is_explained_by(self, cause: Finding) -> None:
         """Downgrade this finding to info and refer to `cause`, which explains it."""
-        self.severity, self.advice = INFO, f"{cause.rule} explains it: {cause.title}."
+        self.severity, self.cause = INFO, cause
+        self.refer_to_cause()
+
+    def refer_to_cause(self) -> None:
+        """Let the advice name the finding that explains this one, or the one that explains that."""
+        if (cause := self.cause) is None:
+            return
+        while cause.cause is not None:
+            cause = cause.cause
+        self.advice = refer_to(cause.rule, cause.title)
+
+    @property
+    def weight(self) -> int:
+        """Length of the stop that the finding describes, in milliseconds; the longest comes first in a report."""
+        return max((value for key in _WEIGHTS if isinstance(value := self.evidence.get(key), int)), default=0)
+
+
+_WEIGHTS = ("without_progress_ms", "total_wait_ms", "stood_ms", "silent_ms", "longest_ms")
+
+
+def refer_to(rule: str, title: str) -> str:
+    """Return the advice of a finding that another one explains."""
+    return f"{rule} explains it: {title}."
 
 
 def seconds(ms: float) -> str:

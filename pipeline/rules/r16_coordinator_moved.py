@@ -55,13 +55,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if longest or caused
         else "Ignore this: a planned move takes a group almost no time.",
         first,
-        last + AFTERWARDS_MS,
+        max(last, min(last + AFTERWARDS_MS, analysis.group.until_ms)),
         [],
         {
             "moves": sorted({epoch for _, epoch in moves}),
             "moments_ms": [ts for ts, _ in moves],
             "longest_silence_ms": longest,
             "sessions_lost": len(lost),
+            "open": False,
             "rebalances": [r.number for r in caused],
         },
         cause_confidence=LIKELY if longest or caused else "",

@@ -29,7 +29,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CERTAIN,
             f"{several(refused, 'commit')} of {client} {'was' if refused == 1 else 'were'} rejected because it had left "
             "the group: that work is done twice",
-            "Follow the advice of R01 and R02 on slow members and poll timeouts.",
+            f"Check what {client} does between two polls: it was removed while it still worked. Use a smaller max.poll.records, "
+            "or raise max.poll.interval.ms if the processing needs it.",
             hits[0].ts,
             hits[-1].ts,
             [client],

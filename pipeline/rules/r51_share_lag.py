@@ -36,7 +36,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "Add members: a share group may have more members than partitions. If the present ones are not busy, check "
         "the records each fetches (max.poll.records), share.partition.max.record.locks of the group "
         "(group.share.partition.max.record.locks for all), which stops deliveries of a partition until some are "
-        "acknowledged, and the results of deliveries (R47 to R50).",
+        "acknowledged, and whether records are archived or delivered again.",
         start,
         end,
         clients,

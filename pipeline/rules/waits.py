@@ -13,7 +13,7 @@ from kohort.pipeline.rules.finding import seconds, times
 LONG_MS, SHORTEST_MS = 5000, 1000
 SHARE_OF_TIMEOUT = 0.5
 LONG_STOP_MS = 60_000  # stop of the whole group from which a finding is critical
-SHARE_OF_STOP = 0.05  # from this part of a stop on the usual time between two commits is stated
+SHARE_OF_STOP = 0.03  # from this difference on between a stop and the wait in it, the reason is stated
 TIMES_USUAL = 3  # a silence must be longer than this many usual steps of the group to count as a stop
 _FOR_THE_DEAD = ("session_expired", "sync_timeout", "epoch_timeout", "barrier_timeout")
 
@@ -69,9 +69,12 @@ class Waits:
         text = f"{seconds(self.stopped_ms)} without {'consumption' if self.is_eager else 'commits'} of any partition"
         if not self.is_eager:
             return f"{text} (members that keep their partitions may have continued to read)"
-        if self.usual_ms >= SHARE_OF_STOP * self.stopped_ms:
-            return f"{text} (measured between commits, which usually come every {seconds(self.usual_ms)})"
-        return text
+        more_ms = self.stopped_ms - sum(self.lengths_ms)
+        if abs(more_ms) < SHARE_OF_STOP * self.stopped_ms:
+            return text
+        if more_ms < 0:
+            return f"{text} (less than the wait: members continue until their next heartbeat)"
+        return f"{text} (more than the wait: it is measured between commits, usually {seconds(self.usual_ms)} apart)"
 
     def evidence(self) -> Evidence:
         """Return the figures, or an empty dict without waits."""

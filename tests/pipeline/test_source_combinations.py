@@ -11,29 +11,11 @@ from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from tests.pipeline.incidents.recorded import Sources, Told, log_alone, text_alone
+from tests.pipeline.source_losses import loses, rules
 from tests.pipeline.stories import Story
 
 STATIC = {f"c-{n}/{n}": {"instance_id": f"i-{n}", "session": 60_000, "client": f"c-{n}"} for n in (1, 2, 3)}
 SLEEPER = list(STATIC)[1]
-
-
-SAID_BETTER = {"R30": "R46", "R04": "R40", "R47": "R49"}
-"""Rules that others replace when more is known: readers that leave for a record, not die of it; records that are given up
-because members outlive their locks."""
-
-
-def rules(told: Told) -> dict[str, str]:
-    """The gravest severity with which each rule speaks."""
-    return {finding.rule: finding.severity for finding in reversed(told.found)}
-
-
-def loses(fewer: dict[str, str], more: dict[str, str]) -> list[str]:
-    """Rules that give a warning from fewer sources and say nothing from more."""
-    return sorted(
-        rule
-        for rule, severity in fewer.items()
-        if severity != "info" and rule not in more and SAID_BETTER.get(rule) not in more
-    )
 
 
 def without_ends(group: GroupInput) -> GroupInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from kohort.cli.analyze_engine import LOCAL, SPARK, chosen_engine
 from kohort.pipeline.analysis.analysis_run import analyse
 from kohort.pipeline.analysis.engine import LOCAL_RECORDS, Engine
 from kohort.pipeline.analysis.local_engine import LocalEngine
+from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_sources
 from tests.pipeline.incidents.recorded import RECORDED, unpacked
 
@@ -44,13 +46,19 @@ def as_sets(files: list[pa.Table]) -> tuple[pa.Schema, list[str]]:
 def compare(engines: tuple[Engine, Engine], sources: list[str], tmp_path: Path) -> None:
     outs = tmp_path / "one", tmp_path / "other"
     found, issues = find_sources(sources)
+    compare_found(engines, found, issues, outs)
+    assert json.loads((outs[0] / "findings.json").read_text()), "a recording of which nothing is found shows nothing"
+
+
+def compare_found(
+    engines: tuple[Engine, Engine], found: list[Source], issues: list[Issue], outs: tuple[Path, Path]
+) -> None:
     for engine, out in zip(engines, outs, strict=True):
         analyse(engine, found, issues, out, lambda _: None, "c")
     check_alike(outs)
 
 
 def check_alike(outs: tuple[Path, Path]) -> None:
-    assert json.loads((outs[0] / "findings.json").read_text()), "a recording of which nothing is found shows nothing"
     gold, other_gold = (tables(out, "gold") for out in outs)
     assert gold.keys() == other_gold.keys()
     for table, files in gold.items():
@@ -75,6 +83,21 @@ def test_command_output_is_engine_independent(spark: Any, tmp_path: Path, monkey
         assert "overtaken: " in done.output
         assert (out / "report.html").is_file()
     check_alike(outs)
+    assert json.loads((outs[0] / "findings.json").read_text())
+
+
+@pytest.mark.deep
+@pytest.mark.spark
+@pytest.mark.parametrize("name", RECORDED)
+def test_source_subset_gives_same_tables(spark: Any, name: str, tmp_path: Path) -> None:
+    from kohort.pipeline.job.spark_engine import SparkEngine
+
+    found, issues = find_sources([str(unpacked(name, tmp_path / "recording"))])
+    kinds = sorted({source.kind for source in found})
+    rng = random.Random(name)
+    some = rng.sample(kinds, rng.randint(1, max(1, len(kinds) - 1)))
+    part = [source for source in found if source.kind in some]
+    compare_found((LocalEngine(), SparkEngine(spark)), part, issues, (tmp_path / "one", tmp_path / "other"))
 
 
 @pytest.mark.deep

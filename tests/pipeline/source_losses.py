@@ -8,15 +8,15 @@ from tests.pipeline.incidents.recorded import Told
 # given up because members outlive their locks
 SAID_BETTER = {
     "R30": ("R46",),
-    "R04": ("R16", "R40"),  # clients that came back because their coordinator moved are no deploy
+    "R04": ("R16", "R40"),  # clients that came back because their coordinator moved were not deployed
     "R47": ("R49",),
     "R03": ("R05", "R16"),  # the rest shows how often it happened, or that the coordinator moved
 }
 
 
-def rules(told: Told) -> dict[str, str]:
+def rules(diagnosis: Told) -> dict[str, str]:
     """Return the highest severity of each rule's findings."""
-    return {finding.rule: finding.severity for finding in reversed(told.found)}
+    return {finding.rule: finding.severity for finding in reversed(diagnosis.found)}
 
 
 def loses(fewer: dict[str, str], more: dict[str, str]) -> list[str]:

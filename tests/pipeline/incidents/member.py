@@ -1,7 +1,7 @@
 """A consumer process of an incident: `python -m tests.pipeline.incidents.member NAME CONFIG TOPICS HABITS`.
 
-It tells on stdout, in lines of JSON, what its callbacks say. Orders come on stdin: `subscribe A,B`, `stall SECONDS`,
-`stop`. HABITS, in JSON: `slow_revoke_s`, how long the first revoke callback takes; `record_s`, how long each record
+It tells on stdout, in lines of JSON, what its callbacks say. Orders come on stdin: `subscribe A,B`,
+`resubscribe A,B` (after an unsubscribe), `stall SECONDS`, `stop`. HABITS, in JSON: `slow_revoke_s`, how long the first revoke callback takes; `record_s`, how long each record
 takes; `slow_record`, [partition, offset, seconds] of one that takes longer; `stores`, true: an offset counts when its
 record is done, for enable.auto.offset.store=false.
 """
@@ -45,6 +45,10 @@ class _Process:
                 self._tell("slow_end")
             elif order == "subscribe":
                 self._tell("subscribed", topics=arguments[0])
+                self._subscribe(arguments[0].split(","))
+            elif order == "resubscribe":
+                self._tell("resubscribed", topics=arguments[0])
+                self._consumer.unsubscribe()
                 self._subscribe(arguments[0].split(","))
         self._tell("closing")
         self._consumer.close()

@@ -3,7 +3,7 @@
     python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
     python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes (loss: ten, streams: eleven, share: two). At the end the broker restarts (consumer), or stands still for 8 s
+It takes four minutes (loss: ten, streams: eleven, lookalike and share: two to five). At the end the broker restarts (consumer), or stands still for 8 s
 (classic). The result holds `segments/` (the offsets topic, and what share coordinators keep), `broker.log` or `events/`,
 `log-ends.jsonl`, `topics.json`, and `truth.jsonl`.
 """
@@ -32,7 +32,14 @@ from confluent_kafka.admin import AdminClient
 
 from tests import restarting
 from tests.clients.kafkas_own import class_path
-from tests.pipeline.incidents import classic_stories, loss_stories, share_stories, stories, streams_stories
+from tests.pipeline.incidents import (
+    classic_stories,
+    lookalike_stories,
+    loss_stories,
+    share_stories,
+    stories,
+    streams_stories,
+)
 from tests.pipeline.incidents.stage import PATIENCE_S, Stage, play
 from tests.pipeline.incidents.truth import Truth
 from tests.support.shared_folder import SHARED
@@ -213,6 +220,7 @@ STORIES = {
     "consumer": stories,
     "classic": classic_stories,
     "loss": loss_stories,
+    "lookalike": lookalike_stories,
     "share": share_stories,
     "streams": streams_stories,
 }

@@ -367,7 +367,8 @@ def _produce(producer: Producer, topic: str, partition: int, key: bytes | None) 
     try:
         producer.produce(topic, b"x", key=key, partition=partition)
     except KafkaException as problem:
-        if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # it is a new one
+        # a new partition, or a topic that is being deleted and created again
+        if problem.args[0].code() not in (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC):
             raise
 
 

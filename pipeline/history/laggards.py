@@ -68,9 +68,9 @@ def _static_absentee(r: RebalanceFacts, start_ms: int, commits: CommitHistory) -
 
 def _is_silent_through(r: RebalanceFacts, member_id: str, start_ms: int, commits: CommitHistory) -> bool:
     """Return whether a member committed before the wait, and neither in it nor when it should have continued."""
-    before, after = r.before.parts_of(member_id), r.after.parts_of(member_id)
-    late_ms = round(TIMES_USUAL * usual_gap_ms(before | after, commits)) + LATE_MS
-    last, first = commits.last_of(before, r.barrier_ms), commits.first_of(after, r.barrier_ms)
+    old, new = r.before.parts_of(member_id), r.after.parts_of(member_id)
+    late_ms = round(TIMES_USUAL * usual_gap_ms(old | new, commits)) + LATE_MS
+    last, first = commits.last_of(old, r.barrier_ms), commits.first_of(new, r.barrier_ms)
     return last is not None and last <= start_ms + LATE_MS and (first is None or first > r.stable_ms + late_ms)
 
 
@@ -83,15 +83,15 @@ def _silent_before(r: RebalanceFacts, delays: dict[str, int], commits: CommitHis
     wait_ms = r.barrier_ms - r.start_ms
     if wait_ms <= LONG_MS or TIMES_THE_SECOND * max(delays.values(), default=wait_ms) > wait_ms:
         return None
-    busy, others = set[str](), set[str]()
+    busy, prompt = set[str](), set[str]()
     for member_id in r.before.members.keys() & r.after.members.keys():
         mine = r.before.parts_of(member_id)
         last = commits.last_of(mine, r.barrier_ms)
         if last is None or last < r.before.stable_ms:
             continue  # nothing is known of it
         silent_ms = r.start_ms - last
-        (busy if silent_ms > TIMES_USUAL * usual_gap_ms(mine, commits) else others).add(member_id)
-    if len(busy) != 1 or not others:
+        (busy if silent_ms > TIMES_USUAL * usual_gap_ms(mine, commits) else prompt).add(member_id)
+    if len(busy) != 1 or not prompt:
         return None
     return _laggard(r, busy.pop(), wait_ms, "rejoined", False, wait_ms - max(delays.values()))
 

@@ -59,7 +59,7 @@ def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
     """Return chains of at least three rebalances less than a minute apart; five in ten minutes; a fifth of ten minutes.
 
     Follow-ups, the ramp-up of a starting group and the leaves of a group that shuts down don't count, and what happens
-    only in the first half minute of a group is no storm.
+    only in the first half minute of a group is left out.
     """
     counted = [r for r in rebalances if r.outcome == "completed" and r.kind not in ("initial", "followup")]
     counted = [r for r in counted if not in_ramp_up(r, rebalances) and not in_shut_down(r, rebalances)]

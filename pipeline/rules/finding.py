@@ -110,7 +110,7 @@ _TOOLS = re.compile(r"(console-consumer|console-share-consumer|perf-consumer)(-.
 def is_tool(group_id: str, client_ids: Iterable[str]) -> bool:
     """Return whether a group belongs to one of Kafka's command-line tools, which people start and stop."""
     ids = list(client_ids)
-    return _TOOLS.match(group_id) is not None or (bool(ids) and all(_TOOLS.match(each) for each in ids))
+    return _TOOLS.match(group_id) is not None or (bool(ids) and all(_TOOLS.match(client_id) for client_id in ids))
 
 
 def how_to_resume(names: str, *, crashed: bool, tool: bool) -> str:

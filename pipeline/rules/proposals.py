@@ -165,8 +165,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
         return result
     for finding in findings:
         timeout = finding.evidence.get("session_timeout_ms")
-        paused = all(ms is None or ms >= 0 for ms in finding.evidence.get("back_after_ms", ()))
-        if finding.rule == "R03" and finding.evidence.get("came_back") and paused and isinstance(timeout, int):
+        if finding.rule == "R03" and _was_paused(finding) and isinstance(timeout, int):
             result.append(
                 Proposal(
                     "session.timeout.ms",
@@ -181,6 +180,12 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                 )
             )
     return result
+
+
+def _was_paused(expiry: Finding) -> bool:
+    """Return whether the clients of an R03 finding came back after their sessions; restarted ones are back before."""
+    back_after_ms = expiry.evidence.get("back_after_ms", ())
+    return bool(expiry.evidence.get("came_back")) and all(ms is None or ms >= 0 for ms in back_after_ms)
 
 
 def _static_membership(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:

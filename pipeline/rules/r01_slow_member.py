@@ -103,7 +103,7 @@ def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
 
 
 def _stood_before_ms(waits: Waits) -> int:
-    """Return for how long the whole group had stood still before each wait, or 0 if it had not before all of them."""
+    """Return for how long the whole group had stood still before each wait, or 0 if that is not so of each wait."""
     before_ms = [
         r.begin_ms - min((start for start, end in waits.silences if start < r.begin_ms < end), default=r.begin_ms)
         for r in waits.rebalances

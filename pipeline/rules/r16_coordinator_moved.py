@@ -35,13 +35,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
     caused = [r for r in after if _may_follow(r, lost_sessions)]
-    others = [r for r in after if r not in caused]
-    longest = max((_silence_ms(analysis, ts, others) for ts, _ in moves), default=0)
+    unrelated = [r for r in after if r not in caused]
+    longest = max((_silence_ms(analysis, ts, unrelated) for ts, _ in moves), default=0)
     lost = list(dict.fromkeys(session.member.name for session in lost_sessions))
     text = "the group's coordinator moved to another broker, or its broker restarted"
     text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
     text += f"; {several(len(caused), 'rebalance')} within a minute" if caused else ""
-    text += f"; {several(len(others), 'rebalance')} in that minute had another cause" if others else ""
+    text += f"; {several(len(unrelated), 'rebalance')} in that minute had another cause" if unrelated else ""
     text += "" if after else "; no rebalance followed"
     text += f"; the sessions of {listed(lost)} expired, because they did not reach it in time" if lost else ""
     yield Finding(
@@ -80,10 +80,10 @@ def _may_follow(r: Rebalance, lost: list[Session]) -> bool:
     return r.why.cause in ("session_expired", "join_new", "join_static") and r.why.trigger_client in clients
 
 
-def _silence_ms(analysis: GroupAnalysis, moved_ms: int, others: list[Rebalance]) -> int:
+def _silence_ms(analysis: GroupAnalysis, moved_ms: int, unrelated: list[Rebalance]) -> int:
     """Return the length of the group's silence at a move; 0 if a rebalance with another cause was in it."""
     silence = analysis.commits.silence_over(moved_ms - AROUND_MS, min(moved_ms + AROUND_MS, analysis.group.until_ms))
-    if silence is None or any(r.begin_ms < silence[1] and silence[0] < r.barrier_ms for r in others):
+    if silence is None or any(r.begin_ms < silence[1] and silence[0] < r.barrier_ms for r in unrelated):
         return 0
     return silence[1] - silence[0]
 

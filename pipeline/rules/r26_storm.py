@@ -44,7 +44,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CERTAIN if exact else LIKELY,
             f"{several(len(every), 'rebalance')}{f' ({follow_ups} of them follow-ups)' if follow_ups else ''} within "
             f"{seconds(storm.end_ms - storm.start_ms)}{_share(storm, exact)}; most often: {cause.replace('_', ' ')}"
-            + (f"; all of them are caused by {alone}, and the other members stay" if alone else ""),
+            + (f"; {alone} causes each of them, and the other members stay" if alone else ""),
             f"Remove the most frequent cause. The causes of the first rebalances were: {chain}.",
             storm.start_ms,
             storm.end_ms,

@@ -79,8 +79,8 @@ def _longest_earlier_absence_ms(analysis: GroupAnalysis) -> int:
     """Return the longest time in which the group had no members before it had some again."""
     generations = analysis.generations
     pauses = (
-        after.stable_ms - (before.stable_ms if not before.size else before.end_ms or after.stable_ms)
-        for before, after in pairwise(generations)
+        after.stable_ms - (earlier.stable_ms if not earlier.size else earlier.end_ms or after.stable_ms)
+        for earlier, after in pairwise(generations)
         if after.size
     )
     return max((pause for pause in pauses if pause >= SHORTEST_MS), default=0)

@@ -106,16 +106,9 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     )
     inside = _rebalances_in(analysis, stall)
     text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and "
-    if _began_before(analysis, stall, inside):
-        text += _then_rebalanced(stall, inside)
-    else:
-        text += "no rebalance explains it"
-    if sampled:
-        text += f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms or 0)}"
-    elif once:
-        text += f"; at its end, when log end offsets were sampled, {several(stall.lag or 0, 'record')} waited"
-    else:
-        text += "; it is unknown whether records waited, without samples of log end offsets"
+    began_before = _began_before(analysis, stall, inside)
+    text += _then_rebalanced(stall, inside) if began_before else "no rebalance explains it"
+    text += _waiting_records(stall)
     cause, sure, advice = "", POSSIBLE, _ANYTHING
     if transaction is not None:
         topic, part, offset = transaction
@@ -150,6 +143,14 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         },
         cause_confidence=sure,
     )
+
+
+def _waiting_records(stall: Stall) -> str:
+    if stall.waited_ms is not None:
+        return f"; up to {several(stall.lag or 0, 'record')} waited, one of them for {seconds(stall.waited_ms)}"
+    if stall.lag:
+        return f"; at its end, when log end offsets were sampled, {several(stall.lag, 'record')} waited"
+    return "; it is unknown whether records waited, without samples of log end offsets"
 
 
 def _then_rebalanced(stall: Stall, inside: list[Rebalance]) -> str:

@@ -53,15 +53,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _fewer_members(analysis: GroupAnalysis, moments: list[int]) -> str:
     """Describe how long the group had fewer members after the first rejection than shortly before it."""
-    before = [
+    earlier_sizes = [
         g.size
         for g in analysis.generations
         if g.stable_ms < moments[0] and moments[0] - BEFORE_MS <= (g.end_ms or moments[0])
     ]
     later = [g for g in analysis.generations if g.size and (g.end_ms or analysis.group.until_ms) > moments[0]]
-    if not before or not later:
+    if not earlier_sizes or not later:
         return ""
-    usual, fewest = max(before), min(g.size for g in later)
+    usual, fewest = max(earlier_sizes), min(g.size for g in later)
     if fewest >= usual:
         return ""
     with_fewer = (g for g in later if g.size < usual)

@@ -139,10 +139,10 @@ def _unsubscribed(analysis: GroupAnalysis, pairs: list[tuple[Session, Session]])
 def _others_stay(analysis: GroupAnalysis, client: str, pairs: list[tuple[Session, Session]]) -> bool:
     """Return whether no other member came or went in that time, and there was one."""
     start_ms, end_ms = pairs[0][0].last_ms, pairs[-1][1].first_ms
-    others = [
+    sessions = [
         s for s in analysis.sessions if s.member.name != client and s.first_ms <= end_ms and s.last_ms >= start_ms
     ]
-    return bool(others) and all(s.first_ms < start_ms and s.last_ms > end_ms for s in others)
+    return bool(sessions) and all(s.first_ms < start_ms and s.last_ms > end_ms for s in sessions)
 
 
 def _after_a_change(rebalances: list[Rebalance], replaced_ms: list[int]) -> set[int]:

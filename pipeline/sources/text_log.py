@@ -253,14 +253,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         ),
         (
             "Cannot upgrade classic group",
-            r"Cannot upgrade classic group (?P<group>.*?)"
-            r"(?: to consumer group(?: because|:)|:(?!.* to consumer group)) (?P<reason>.*?)\.?$",
+            r"Cannot upgrade classic group (?P<group>.*?)(?: to consumer group(?: because|:)|:(?!.* to consumer group)) (?P<reason>.*?)\.?$",
             _plain("conversion_refused", detail={"to": "consumer"}),
         ),
         (
             "Cannot downgrade",
-            r"Cannot downgrade (?:the )?(?:consumer|classic) group (?P<group>.*?)"
-            r"(?: to classic group(?: because|:)|:(?!.* to classic group)) (?P<reason>.*?)\.?$",
+            r"Cannot downgrade (?:the )?(?:consumer|classic) group (?P<group>.*?)(?: to classic group(?: because|:)|:(?!.* to classic group)) (?P<reason>.*?)\.?$",
             _plain("conversion_refused", detail={"to": "classic"}),
         ),
         (

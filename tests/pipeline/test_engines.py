@@ -45,16 +45,16 @@ def as_sets(files: list[pa.Table]) -> tuple[pa.Schema, list[str]]:
 
 def compare(engines: tuple[Engine, Engine], sources: list[str], tmp_path: Path) -> None:
     outs = tmp_path / "one", tmp_path / "other"
-    found, issues = find_sources(sources)
-    compare_found(engines, found, issues, outs)
+    files, issues = find_sources(sources)
+    compare_files(engines, files, issues, outs)
     assert json.loads((outs[0] / "findings.json").read_text()), "a recording of which nothing is found shows nothing"
 
 
-def compare_found(
-    engines: tuple[Engine, Engine], found: list[Source], issues: list[Issue], outs: tuple[Path, Path]
+def compare_files(
+    engines: tuple[Engine, Engine], files: list[Source], issues: list[Issue], outs: tuple[Path, Path]
 ) -> None:
     for engine, out in zip(engines, outs, strict=True):
-        analyse(engine, found, issues, out, lambda _: None, "c")
+        analyse(engine, files, issues, out, lambda _: None, "c")
     check_alike(outs)
 
 
@@ -92,12 +92,12 @@ def test_command_output_is_engine_independent(spark: Any, tmp_path: Path, monkey
 def test_source_subset_gives_same_tables(spark: Any, name: str, tmp_path: Path) -> None:
     from kohort.pipeline.job.spark_engine import SparkEngine
 
-    found, issues = find_sources([str(unpacked(name, tmp_path / "recording"))])
-    kinds = sorted({source.kind for source in found})
+    files, issues = find_sources([str(unpacked(name, tmp_path / "recording"))])
+    kinds = sorted({source.kind for source in files})
     rng = random.Random(name)
     some = rng.sample(kinds, rng.randint(1, max(1, len(kinds) - 1)))
-    part = [source for source in found if source.kind in some]
-    compare_found((LocalEngine(), SparkEngine(spark)), part, issues, (tmp_path / "one", tmp_path / "other"))
+    part = [source for source in files if source.kind in some]
+    compare_files((LocalEngine(), SparkEngine(spark)), part, issues, (tmp_path / "one", tmp_path / "other"))
 
 
 @pytest.mark.deep

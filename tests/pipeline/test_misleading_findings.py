@@ -1,4 +1,4 @@
-"""Stories that look like another incident, each with the real one beside it, which is still found."""
+"""Stories that look like another incident, each next to the real one, which is still reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serious(group: GroupInput) -> set[str]:
 
 
 def rounds(start: float, count: int, every: float) -> GroupInput:
-    """A group that starts at once, and whose leader rejoins `count` times from `start` on."""
+    """Return a group that starts at once, and whose leader rejoins `count` times from `start` on."""
     story = Story()
     story.event(0, "rebalance_started", generation=0, cause="join_new", member_id=A)
     story.event(1, "join_completed", generation=1, members=2).generation(1, 1, TWO)
@@ -65,7 +65,7 @@ def test_three_short_rounds_are_no_warning() -> None:
 
 
 def returning(*, topics: bool, others_too: bool = False) -> GroupInput:
-    """c-2 leaves and joins again every half minute, with another subscription each time if `topics`."""
+    """Let c-2 leave and join again every half minute, with another subscription each time if `topics`."""
     story = Story(until=360)
     for member_id in THREE:
         story.event(0, "member_added", member_id=member_id, cause="join_new")
@@ -104,7 +104,7 @@ def test_return_without_reason_names_the_member() -> None:
     assert not of_rule(group, "R43")
     storm = only(group, "R26")
     assert (storm.title, storm.severity) == ("One member causes rebalance after rebalance", "warning")
-    assert "all of them are caused by c-2, and the other members stay" in storm.text
+    assert "c-2 causes each of them, and the other members stay" in storm.text
 
 
 def test_several_returning_members_are_a_storm() -> None:
@@ -115,7 +115,7 @@ def test_several_returning_members_are_a_storm() -> None:
 
 
 def moved_before(cause: str, *, lost: bool = False) -> GroupInput:
-    """The coordinator moves at 100 s; at 110 s and 130 s the group rebalances for a cause, or as c-2 is `lost` with it."""
+    """Move the coordinator at 100 s; at 110 s and 150 s the group rebalances for a cause, or as c-2 is `lost` with it."""
     story = Story(until=300).generation(1, 0.5, TWO)
     if lost:
         story.event(101, "member_added", member_id="c-2/b", cause="join_new")
@@ -137,7 +137,7 @@ def test_explained_rebalances_are_no_move(cause: str) -> None:
     finding = only(group, "R16")
     assert (finding.severity, finding.evidence["rebalances"]) == ("info", [])
     assert "2 rebalances in that minute had another cause" in finding.text
-    assert not [each for each in findings(group) if each.advice.startswith("R16 explains it")]
+    assert not [other for other in findings(group) if other.advice.startswith("R16 explains it")]
 
 
 @pytest.mark.parametrize("group", [moved_before("", lost=True), moved_before("unknown")])
@@ -148,7 +148,7 @@ def test_unexplained_rebalances_follow_a_move(group: GroupInput) -> None:
 
 
 def expired(*, recreated: bool, back_after: float = 12) -> GroupInput:
-    """The session of c-2 expires at 320 s. The topic was deleted and created again at 300 s if `recreated`."""
+    """Let the session of c-2 expire at 320 s. The topic was deleted and created again at 300 s if `recreated`."""
     settings: dict[str, Any] = {A: {"session": 10_000}, B: {"session": 10_000}}
     story = Story().generation(1, 0.5, settings).silence([1, 3, 5], 310, 320 + back_after)
     story.event(320, "member_removed", member_id=B, cause="session_expired")
@@ -179,18 +179,18 @@ def test_expired_session_alone_has_unknown_cause() -> None:
 
 
 def slow_record(batch: int) -> GroupInput:
-    """Two owners leave at their poll timeout of 12 s while partition 0 stays at one offset; commits cover `batch` records."""
+    """Let two owners leave at their poll timeout of 12 s while partition 0 stays at one offset; commits cover `batch` records."""
     poll: dict[str, Any] = {"poll": 12_000}
     story = Story(until=400).generation(1, 0.5, {A: poll, B: poll, C: poll})
-    left = {A: poll, B: poll, C: poll}
+    members = {A: poll, B: poll, C: poll}
     for number, (member, at) in enumerate(((A, 213), (B, 227))):
-        del left[member]
+        del members[member]
         story.event(at, "member_removed", member_id=member, cause="leave_poll_timeout")
-        story.rebalance(2 * number + 2, at, at + 0.2, dict(left), "leave_poll_timeout", member)
-        again = member.replace("/a", "/b")
-        left[again] = poll
-        owners = {again: [("t", 3)], C: [("t", 1), ("t", 2)], B: [("t", 0)]} if number == 0 else None
-        story.rebalance(2 * number + 3, at + 0.5, at + 0.6, dict(left), "join_new", again, owners=owners)
+        story.rebalance(2 * number + 2, at, at + 0.2, dict(members), "leave_poll_timeout", member)
+        new_id = member.replace("/a", "/b")
+        members[new_id] = poll
+        owners = {new_id: [("t", 3)], C: [("t", 1), ("t", 2)], B: [("t", 0)]} if number == 0 else None
+        story.rebalance(2 * number + 3, at + 0.5, at + 0.6, dict(members), "join_new", new_id, owners=owners)
     group = story.silence([0], 200, 240).group_input()
     group.ends = {}
     place = group.commits["t", 0]
@@ -206,7 +206,7 @@ def test_slow_record_location_fits_commits(batch: int, location: str) -> None:
 
 
 def left_alone(client: str, *, expired: bool = False, returns: bool = False) -> GroupInput:
-    """The only member goes at 200 s, and records come until 1,400 s; with `returns` it was away before, for as long."""
+    """Let the only member go at 200 s, and records come until 1,400 s; with `returns` it was away before, for as long."""
     story = Story(until=3_000 if returns else 1_400)
     member_id, number = f"{client}/a", 2
     members: dict[str, Any] = {member_id: {"client": client}}
@@ -241,7 +241,7 @@ def test_advice_for_group_without_members(group: GroupInput, severity: str, advi
 
 
 def stop_before_rebalance(silent: dict[int, float]) -> GroupInput:
-    """Partitions stand still until 176 s, from the given times on; c-3 joins at 130 s, and the barrier ends at 176 s."""
+    """Let partitions stand still until 176 s, from the given times on; c-3 joins at 130 s, and the barrier ends at 176 s."""
     story = Story(until=400)
     for member_id in TWO:
         story.event(0, "member_added", member_id=member_id, cause="join_new")

@@ -57,13 +57,13 @@ def told_of_subsets(group: GroupInput) -> dict[frozenset[str], Told]:
     return {names: told_of(with_only(group, names)) for names in subsets(sources_of(group))}
 
 
-def dangling(found: list[Finding]) -> list[str]:
+def dangling(findings: list[Finding]) -> list[str]:
     """Return advice that names a rule without a finding, or in a visible finding a rule without a visible one."""
-    every = {finding.rule for finding in found}
-    visible = {finding.rule for finding in found if finding.severity != "info"}
+    every = {finding.rule for finding in findings}
+    visible = {finding.rule for finding in findings if finding.severity != "info"}
     return [
         finding.advice
-        for finding in found
+        for finding in findings
         if not set(_RULE.findall(finding.advice)) <= (every if finding.severity == "info" else visible)
     ]
 
@@ -71,9 +71,9 @@ def dangling(found: list[Finding]) -> list[str]:
 @pytest.mark.parametrize("seed", seeds(1) if EFFORT.one_in > 1 else [0])
 def test_source_subsets_keep_findings(all_recorded: list[GroupInput], seed: int) -> None:
     for group in chosen(all_recorded, seed):
-        told = told_of_subsets(group)
-        for names, of_part in told.items():
+        results = told_of_subsets(group)
+        for names, of_part in results.items():
             assert not dangling(of_part.found), (group.group_id, sorted(names))
             for added in set(sources_of(group)) - names:
-                lost = loses(rules(of_part), rules(told[names | {added}]))
+                lost = loses(rules(of_part), rules(results[names | {added}]))
                 assert not lost, (group.group_id, sorted(names), added)

@@ -410,21 +410,3 @@ def test_samples(tmp_path: Path) -> None:
     assert first == LogEndSample(topic="t", part=0, sampled_ms=1, log_start=2, log_end=5)
     assert second == LogEndSample(topic="t", part=1, sampled_ms=1, log_start=0, log_end=7)
     assert isinstance(issue, Issue)
-
-
-@pytest.mark.parametrize(
-    ("line", "to", "reason"),
-    [
-        ("Cannot upgrade classic group g: x to consumer group: userData from a custom assignor would be lost.",
-         "consumer", "userData from a custom assignor would be lost"),
-        ("Cannot upgrade classic group g: x to consumer group because online upgrade is disabled.",
-         "consumer", "online upgrade is disabled"),
-        ("Cannot downgrade consumer group g: x to classic group because the online downgrade is disabled.",
-         "classic", "the online downgrade is disabled"),
-        ("Cannot downgrade the classic group g: malformed.", "classic", "malformed"),
-    ],
-)  # fmt: skip
-def test_rejected_conversion_names_its_group(tmp_path: Path, line: str, to: str, reason: str) -> None:
-    (event,) = told(tmp_path, NEW.format(line).replace("INFO", "WARN"))
-    group_id = "g: x" if " to " in line else "g"
-    assert (event.kind, event.group_id, event.detail) == ("conversion_refused", group_id, {"to": to, "reason": reason})

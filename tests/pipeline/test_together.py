@@ -95,7 +95,7 @@ def test_large_recording_has_no_common_stop(recorded_groups: dict[str, GroupInpu
 
 
 def static_expiry(name: str, *, returns: bool) -> GroupInput:
-    """A group of two static members whose sessions expire together; they come back 10 s later if `returns`."""
+    """Return a group of two static members whose sessions expire together; they come back 10 s later if `returns`."""
     members = {f"i-{n}-a": {"session": 6_000, "client": f"i-{n}", "instance_id": f"i-{n}"} for n in (1, 2)}
     story = Story(name=name, until=360).generation(1, 0.5, members).silence(list(range(6)), 300, 320)
     for member_id in members:

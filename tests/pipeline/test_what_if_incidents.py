@@ -14,6 +14,7 @@ from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.sources.text_log import columns_of
 from tests.pipeline.incidents.recorded import Recorded, Sources, log_alone, text_alone
 
 COMMIT_MS = 5_000  # interval at which the groups of the story `crash` commit
@@ -83,12 +84,12 @@ def test_killed_consumer_member_has_successor(groups: dict[str, GroupInput]) -> 
     ("group", "names"), [("slow-batch-range", ["m2", "m3"]), ("slow-batch-cooperative", ["m2", "m3"])]
 )
 def test_members_in_slow_batches_are_named(groups: dict[str, GroupInput], group: str, names: list[str]) -> None:
-    found = of_rule(groups[group], "R01")
-    assert sorted(client for finding in found for client in finding.clients) == names
+    stops = of_rule(groups[group], "R01")
+    assert sorted(client for finding in stops for client in finding.clients) == names
     if group == "slow-batch-range":
-        assert sum(finding.evidence["without_progress_ms"] for finding in found) == pytest.approx(17_100, abs=1_000)
+        assert sum(finding.evidence["without_progress_ms"] for finding in stops) == pytest.approx(17_100, abs=1_000)
     else:
-        assert all("members that keep their partitions may have continued to read" in finding.text for finding in found)
+        assert all("members that keep their partitions may have continued to read" in finding.text for finding in stops)
 
 
 @pytest.mark.parametrize(("group", "rebalances"), [("rolling-range", 8), ("rolling-cooperative", 12)])
@@ -103,3 +104,22 @@ def test_record_in_batch_is_not_exact(groups: dict[str, GroupInput]) -> None:
     finding = only(groups["poison-poll15"], "R46")
     assert "processes the record at or after poison-3@50 for longer" in finding.text
     assert finding.advice.startswith("Read the records from poison-3@50 on")
+
+
+@pytest.mark.parametrize(
+    ("line", "to", "reason"),
+    [
+        ("Cannot upgrade classic group g: x to consumer group: userData from a custom assignor would be lost.",
+         "consumer", "userData from a custom assignor would be lost"),
+        ("Cannot upgrade classic group g: x to consumer group because online upgrade is disabled.",
+         "consumer", "online upgrade is disabled"),
+        ("Cannot downgrade consumer group g: x to classic group because the online downgrade is disabled.",
+         "classic", "the online downgrade is disabled"),
+        ("Cannot downgrade the classic group g: malformed.", "classic", "malformed"),
+    ],
+)  # fmt: skip
+def test_rejected_conversion_names_its_group(line: str, to: str, reason: str) -> None:
+    columns = columns_of(line)
+    assert columns is not None
+    assert columns["group_id"] == ("g: x" if " to " in line else "g")
+    assert (columns["kind"], columns["detail"]) == ("conversion_refused", {"to": to, "reason": reason})

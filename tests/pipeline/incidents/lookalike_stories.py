@@ -12,7 +12,7 @@ _PATIENT_MS = 120_000
 AWAY_S, JOIN_AFTER_S = 60, 30
 
 
-def _away(stage: Stage, name: str, protocol: str) -> None:
+def _join_while_away(stage: Stage, name: str, protocol: str) -> None:
     group = stage.group(name)
     members = [group.starts(f"c-{n}", protocol=protocol, max_poll_ms=_PATIENT_MS) for n in (1, 2, 3)]
     time.sleep(25)
@@ -28,17 +28,17 @@ def _away(stage: Stage, name: str, protocol: str) -> None:
 
 
 def joined_while_away(stage: Stage) -> None:
-    """A dependency is away for 60 s, and all members wait for it; after 30 s an autoscaler adds one."""
-    _away(stage, "joined-while-away", "classic")
+    """Let all members wait for a dependency for 60 s; after 30 s an autoscaler adds one."""
+    _join_while_away(stage, "joined-while-away", "classic")
 
 
 def joined_while_away_848(stage: Stage) -> None:
-    """The same with a consumer group."""
-    _away(stage, "joined-while-away-848", "consumer")
+    """Let the members of a consumer group wait for a dependency."""
+    _join_while_away(stage, "joined-while-away-848", "consumer")
 
 
 def joined_while_slow(stage: Stage) -> None:
-    """One of three members has a batch of 45 s; after 15 s an autoscaler adds a fourth. That one is to blame."""
+    """Let one of three members have a batch of 45 s; after 15 s an autoscaler adds a fourth. The first is to blame."""
     group = stage.group("joined-while-slow")
     members = [group.starts(f"c-{n}", protocol="classic", max_poll_ms=_PATIENT_MS) for n in (1, 2, 3)]
     time.sleep(25)
@@ -50,7 +50,7 @@ def joined_while_slow(stage: Stage) -> None:
 
 
 def static_absent(stage: Stage) -> None:
-    """A static member is frozen when another one joins, and misses the barrier; its session lasts longer than that."""
+    """Freeze a static member before another one joins: it misses the barrier, and its session lasts longer."""
     group = stage.group("static-absent")
     pods = [
         group.pod(f"p-{n}", f"127.0.30.{n}", instance=f"i-{n}", session_ms=60_000, max_poll_ms=12_000)
@@ -67,7 +67,7 @@ def static_absent(stage: Stage) -> None:
 
 
 def resubscribing(stage: Stage) -> None:
-    """One process unsubscribes and subscribes to another pattern every 15 s; the others stay."""
+    """Let one process unsubscribe and subscribe to another pattern every 15 s; the others stay."""
     group = stage.group("resubscribing")
     members = [group.starts(f"c-{n}", protocol="classic") for n in (1, 2, 3)]
     time.sleep(25)
@@ -78,7 +78,7 @@ def resubscribing(stage: Stage) -> None:
 
 
 def busy_start(stage: Stage) -> None:
-    """Members join and change their subscriptions in the first seconds; nothing is wrong afterwards."""
+    """Let members join and change their subscriptions in the first seconds; nothing is wrong afterwards."""
     group = stage.group("busy-start")
     stage.topic("busy-start-more", 1)
     first = group.starts("c-1", protocol="classic")
@@ -103,7 +103,7 @@ def _recreated(group: Group, stage: Stage, protocol: str) -> None:
 
 
 def recreated_848(stage: Stage) -> None:
-    """The topic of a consumer group is deleted and created again."""
+    """Delete the topic of a consumer group and create it again."""
     _recreated(stage.group("recreated-848"), stage, "consumer")
 
 

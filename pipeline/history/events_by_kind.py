@@ -40,6 +40,7 @@ class GroupEvents:
     evictions: list[tuple[int, list[str]]] = field(default_factory=list)
     # by member id; a consumer-protocol client keeps its id when it rejoins
     removals: dict[str, list[Removal]] = field(default_factory=dict)
+    arrived_ms: dict[str, int] = field(default_factory=dict)  # member id -> time of its first arrival
     fenced: list[GroupEvent] = field(default_factory=list)
     replaced: list[GroupEvent] = field(default_factory=list)
     rejected: list[GroupEvent] = field(default_factory=list)
@@ -76,6 +77,8 @@ class GroupEvents:
                 result.removals.setdefault(event.member_id, []).append(
                     Removal(event.ts, event.member_id, event.cause or "unknown", event.client_reason)
                 )
+            if is_arrival(event) and event.member_id:
+                result.arrived_ms.setdefault(event.member_id, event.ts)
             if event.member_id and event.client_id:
                 result.names.setdefault(event.member_id, event.client_id)
         if any(event.origin == "text_log" for event in group.events):

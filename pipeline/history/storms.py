@@ -65,7 +65,7 @@ def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
     counted = [r for r in counted if not in_ramp_up(r, rebalances) and not in_shut_down(r, rebalances)]
     storms: list[Storm] = []
     for chain in _chains(counted):
-        later = [r for r in chain if not _in_start(r, rebalances)]
+        later = [r for r in chain if not in_start(r, rebalances)]
         if len(later) >= CHAIN or _dense(later):
             storms.append(Storm(f"{group_id}/{chain[0].begin_ms}", chain))
     return storms
@@ -93,7 +93,7 @@ def _dense(chain: list[Rebalance]) -> bool:
     return False
 
 
-def _in_start(r: Rebalance, rebalances: list[Rebalance]) -> bool:
+def in_start(r: Rebalance, rebalances: list[Rebalance]) -> bool:
     """Return whether a group that began empty has just started: its clients still find out about each other.
 
     They subscribe again, leave and rejoin, or receive the topics' metadata.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.events_by_kind import is_arrival, tells_all_arrivals
+from kohort.pipeline.history.events_by_kind import tells_all_arrivals
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 from kohort.pipeline.rules.replaced_pods import deploys
 from kohort.pipeline.rules.session_settings import beat_setting, session_setting
-from kohort.pipeline.rules.waits import Waits, waits_for_dead
+from kohort.pipeline.rules.waits import Waits, dead_waits, waits_for_dead
 
 ID = "R03"
 BACK_WITHIN_SESSIONS = 2
@@ -36,12 +37,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         and not (session.member.instance_id and _successor(analysis, session))
     ]
     back: list[Session] = []
-    restarted: list[Session] = []
+    restarted: dict[Session, int] = {}
+    waits_by_member = dict(dead_waits(analysis))
     dead: list[Session] = []
     strangers: list[Session] = []
     for session in expired:
-        if _joined_before_expiry_ms(analysis, session):
-            restarted.append(session)
+        if before_ms := _joined_before_expiry_ms(analysis, session, waits_by_member):
+            restarted[session] = before_ms
         elif _came_back_ms(analysis, session) is not None:
             back.append(session)
         else:
@@ -84,26 +86,24 @@ def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
     return max(0, absence_ms) if absence_ms <= BACK_WITHIN_SESSIONS * timeout else None
 
 
-def _joined_before_expiry_ms(analysis: GroupAnalysis, session: Session) -> int:
+def _joined_before_expiry_ms(analysis: GroupAnalysis, session: Session, waits_by_member: dict[str, Rebalance]) -> int:
     """Return how long before the end of its old session a client joined as a new member; 0 if that is unknown."""
     if (other := _successor(analysis, session)) is None or other.member.member_id == session.member.member_id:
         return 0
-    arrivals = [e.ts for e in analysis.group.events if is_arrival(e) and e.member_id == other.member.member_id]
+    joined_ms = min(other.first_ms, analysis.events.arrived_ms.get(other.member.member_id, other.first_ms))
+    wait = waits_by_member.get(session.member.member_id)
     # without events, a wait for the old session shows that the new member had joined: nothing else began the rebalance
-    arrivals += [
-        r.begin_ms
-        for r in waits_for_dead(analysis, {session.member.member_id}).rebalances
-        if r.joined == [other.member.member_id] and r.start_ms is None
-    ]
-    before_ms = session.last_ms - min([*arrivals, other.first_ms])
+    if wait is not None and wait.start_ms is None and wait.joined == [other.member.member_id]:
+        joined_ms = min(joined_ms, wait.begin_ms)
+    before_ms = session.last_ms - joined_ms
     return before_ms if before_ms > BEFORE_MS else 0
 
 
-def _restarted(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
+def _restarted(analysis: GroupAnalysis, joined_before_ms: dict[Session, int]) -> Finding:
     """Return a finding about processes that ended without leaving, and whose successors joined before that was noticed."""
+    sessions = list(joined_before_ms)
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
-    before_ms = [_joined_before_expiry_ms(analysis, session) for session in sessions]
     waits = _waits(analysis, sessions)
     setting = session_setting(sessions[0].member)
     often, up_to = (f" {times(len(sessions))}", "up to ") if len(sessions) > 1 else ("", "")
@@ -113,7 +113,7 @@ def _restarted(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         CRITICAL if waits.is_critical else WARNING,
         weakest(session.end_confidence for session in sessions),
         f"{listed(clients)} ended without leaving the group{often}, and joined again as a new member "
-        f"{up_to}{seconds(max(before_ms))} before the old session expired"
+        f"{up_to}{seconds(max(joined_before_ms.values()))} before the old session expired"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
         + f": the process was killed or crashed, and was started again{waits.text}",
         "Find out why the process ended without closing its consumer (killed, out of memory, too little time to close). With "
@@ -125,7 +125,7 @@ def _restarted(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         {
             "expiries": len(sessions),
             "came_back": True,
-            "back_after_ms": [-ms for ms in before_ms],
+            "back_after_ms": [-ms for ms in joined_before_ms.values()],
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],
             **waits.evidence(),

@@ -9,12 +9,20 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.consumer_timeline import UNRELEASED, UNREVOKED, Wait
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, POSSIBLE, WARNING, Finding, listed, seconds, times
 
 ID = "R23"
 SHARE_OF_TIMEOUT = 0.5
 LONG_MS = 5000
 SHORTEST_MS = 2000
+BEFORE_MS, TIMES_USUAL = (
+    10_000,
+    3,
+)  # a silence of the group that begins so long before a revocation is not its consequence
+_GROUP_STOOD = (
+    "Take a thread dump of several members, or check what they have in common (a database, a service): they all stood still "
+    "before any partition was to be revoked."
+)
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -45,19 +53,26 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
         text += f"; the coordinator removed {client} after its rebalance timeout"
     if all(_stood_still(analysis, wait) for wait in hits):
         text += "; in that time it committed nothing for the partitions that it keeps, either"
+    group_stood = all(_group_stood_before(analysis, wait) for wait in hits)
+    if group_stood:
+        text += "; the whole group had committed nothing since long before that, so the reason is not the revocation"
     return Finding(
         ID,
-        "A member is slow to revoke partitions",
+        "Partitions were not revoked while the whole group stood still"
+        if group_stood
+        else "A member is slow to revoke partitions",
         CRITICAL if fenced else WARNING,
         CERTAIN,
         text,
-        "Do less in the revoke callback, and use a smaller max.poll.records: the callback is slow, or the batch in progress "
+        _GROUP_STOOD
+        if group_stood
+        else "Do less in the revoke callback, and use a smaller max.poll.records: the callback is slow, or the batch in progress "
         "during the revocation. A lower max.poll.interval.ms"
         + (f" (now {seconds(timeout)})" if timeout else "")
         + " limits how long others wait.",
         hits[0].start_ms,
         hits[-1].end_ms or until,
-        [client],
+        [] if group_stood else [client],
         {
             "times": len(hits),
             "revoke_ms": lengths,
@@ -67,6 +82,7 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
             "fenced": len(fenced),
             "rebalance_timeout_ms": timeout,
         },
+        cause_confidence=POSSIBLE if group_stood else "",
     )
 
 
@@ -93,6 +109,16 @@ def _fenced(analysis: GroupAnalysis, wait: Wait) -> bool:
         and abs(session.last_ms - (wait.end_ms or 0)) < 1000
         for session in analysis.sessions
     )
+
+
+def _group_stood_before(analysis: GroupAnalysis, wait: Wait) -> bool:
+    """Return whether no partition of the group advanced from long before a revocation to its end."""
+    end_ms = wait.end_ms or analysis.group.until_ms
+    silence = analysis.commits.silence_over(wait.start_ms, end_ms)
+    usual_ms = analysis.commits.usual_step_ms()
+    if silence is None or usual_ms is None or silence[1] < end_ms:
+        return False
+    return wait.start_ms - silence[0] >= max(BEFORE_MS, TIMES_USUAL * usual_ms)
 
 
 def _stood_still(analysis: GroupAnalysis, wait: Wait) -> bool:

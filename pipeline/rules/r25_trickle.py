@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.history.storms import in_ramp_up, start_before
+from kohort.pipeline.history.storms import in_ramp_up, in_shut_down, in_start, start_before
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
 
 ID = "R25"
@@ -16,7 +16,9 @@ JOINS_IN_A_ROW = 3
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     lost = [
-        r for r in analysis.rebalances if r.lost and not r.is_epoch and r.after.size and not _converted(analysis, r)
+        r
+        for r in analysis.rebalances
+        if r.lost and not r.is_epoch and r.after.size and not _converted(analysis, r) and not _is_expected(analysis, r)
     ]
     moments = [r.begin_ms for r in lost for _ in range(r.lost or 0)]
     if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
@@ -58,6 +60,11 @@ def _began_before(analysis: GroupAnalysis, r: Rebalance) -> bool:
     """Return whether the start of the group is in the data, not only the start of the data."""
     start = start_before(r, analysis.rebalances)
     return start is not None and analysis.rebalances[start].lost is not None
+
+
+def _is_expected(analysis: GroupAnalysis, r: Rebalance) -> bool:
+    """Return whether members come together at the start of the group, or leave together at its end."""
+    return in_start(r, analysis.rebalances) or in_shut_down(r, analysis.rebalances)
 
 
 def _converted(analysis: GroupAnalysis, r: Rebalance) -> bool:

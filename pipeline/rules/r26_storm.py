@@ -74,9 +74,14 @@ def _with_follow_ups(analysis: GroupAnalysis, storm: Storm) -> list[Rebalance]:
 def _only_client(storm: Storm) -> str | None:
     """Return the client that caused all rebalances by leaving and rejoining, or None."""
     clients = {r.why.trigger_client for r in storm.rebalances}
-    members = {r.why.trigger_member for r in storm.rebalances}
-    moved = {member_id for r in storm.rebalances for member_id in (*r.joined, *r.left, *r.evicted)}
-    return clients.pop() if len(clients) == 1 and moved <= members else None
+    moved = {
+        members[member_id].name
+        for r in storm.rebalances
+        for members, member_ids in ((r.after.members, r.joined), (r.before.members, (*r.left, *r.evicted)))
+        for member_id in member_ids
+        if member_id in members
+    }
+    return clients.pop() if len(clients) == 1 and moved == clients else None
 
 
 def _share(storm: Storm, exact: bool) -> str:

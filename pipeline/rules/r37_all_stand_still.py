@@ -53,6 +53,13 @@ _ANYTHING = (
 )
 
 
+_RESOURCE = "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
+_STOPPED = (
+    "Check whether the group was stopped on purpose. If not, take a thread dump of a member: it waits for something, or for "
+    "records that it does not receive."
+)
+
+
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for stall in analysis.stalls:
         if stall.kind != "group_silent" or _is_a_rebalance(analysis, stall):
@@ -99,8 +106,6 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
 
 def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     sampled, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
-    transaction = _held_by_transaction(analysis, stall) if sampled or once else None
-    polling = _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
@@ -109,18 +114,7 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     began_before = _began_before(analysis, stall, inside)
     text += _then_rebalanced(stall, inside) if began_before else "no rebalance explains it"
     text += _waiting_records(stall)
-    cause, sure, advice = "", POSSIBLE, _ANYTHING
-    if transaction is not None:
-        topic, part, offset = transaction
-        sure, advice = LIKELY, f"{_OPEN_TRANSACTION}. It starts in partition {part} of {topic} at offset {offset}."
-        cause = "an open transaction blocks them: the last stable offset stayed at their position, while the log grew"
-    elif polling:
-        advice, cause = _NOT_GIVEN, "the members kept polling, since they committed the same positions again"
-    elif sampled and _excludes_transactions(analysis, stall):
-        sure, cause = LIKELY, "no transaction was open, so the members waited for a resource at the same time"
-        advice = (
-            "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
-        )
+    cause, sure, advice = _cause(analysis, stall)
     if cause:
         text += f"; {cause}"
     return Finding(
@@ -143,6 +137,26 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
         },
         cause_confidence=sure,
     )
+
+
+def _cause(analysis: GroupAnalysis, stall: Stall) -> tuple[str, str, str]:
+    """Return the cause, or "" if none is known, with its confidence and the advice."""
+    if _may_be_stopped(analysis, stall):
+        return (
+            "its members are static, which don't leave when they stop: the group may have been stopped",
+            POSSIBLE,
+            _STOPPED,
+        )
+    transaction = _held_by_transaction(analysis, stall) if stall.waited_ms is not None or stall.lag else None
+    if transaction is not None:
+        topic, part, offset = transaction
+        cause = "an open transaction blocks them: the last stable offset stayed at their position, while the log grew"
+        return cause, LIKELY, f"{_OPEN_TRANSACTION}. It starts in partition {part} of {topic} at offset {offset}."
+    if _commits_without_progress(analysis, stall) >= AT_LEAST_REPEATED:
+        return "the members kept polling, since they committed the same positions again", POSSIBLE, _NOT_GIVEN
+    if stall.waited_ms is not None and _excludes_transactions(analysis, stall):
+        return "no transaction was open, so the members waited for a resource at the same time", LIKELY, _RESOURCE
+    return "", POSSIBLE, _ANYTHING
 
 
 def _waiting_records(stall: Stall) -> str:
@@ -173,7 +187,19 @@ def explain(stop: Finding, other_findings: list[Finding]) -> None:
             other.is_explained_by(stop)
 
 
+def _may_be_stopped(analysis: GroupAnalysis, stall: Stall) -> bool:
+    """Return whether a stop is open, shorter than the sessions, and all members are static (KIP-345)."""
+    generation = analysis.ownership.generation_at(stall.start_ms + 1)
+    if not stall.open or generation is None or not generation.members:
+        return False
+    members = generation.members.values()
+    shortest_ms = min(member.session_timeout_ms or 0 for member in members)
+    return stall.length_ms < shortest_ms and all(member.instance_id for member in members)
+
+
 def _severity(analysis: GroupAnalysis, stall: Stall) -> str:
+    if _may_be_stopped(analysis, stall):
+        return INFO
     if stall.waited_ms is None and not _worth(analysis, stall):
         return INFO
     return CRITICAL if stall.length_ms >= LONG_MS or stall.open else WARNING

@@ -28,7 +28,7 @@ ID = "R43"
 OFTEN_AN_HOUR = 5
 MANY = 100
 SOON_MS, SETTLED_MS = 5_000, 60_000
-RETURNS, RETURNS_WITHIN_MS, AWAY_MS = 3, 30 * 60_000, 60_000
+RETURNS, RETURNS_WITHIN_MS, AWAY_MS, AT_ONCE_MS = 3, 30 * 60_000, 60_000, 500
 _UNSUBSCRIBED = "unsubscribed"  # part of the reason that Java clients give
 _ASKED = ("rejoin_leader", "metadata_changed", "rejoin_member")
 
@@ -95,20 +95,21 @@ def returned_on_purpose(analysis: GroupAnalysis) -> Iterator[Finding]:
         caused = [
             r for r in analysis.rebalances if r.reached_barrier and start_ms - SOON_MS <= r.begin_ms <= end_ms + SOON_MS
         ]
-        resubscribed = _resubscribed(pairs)
-        if not resubscribed and not _unsubscribed(analysis, pairs):
+        resubscribed, at_once = _resubscribed(pairs), _returns_at_once(analysis, pairs)
+        if not (resubscribed or at_once or _unsubscribed(analysis, pairs)):
             continue  # it may have exceeded its poll timeout, or have been restarted (R02)
         every_ms = statistics.median(b - a for a, b in pairwise(moments))
         yield Finding(
             ID,
-            "A member leaves and rejoins on purpose",
+            "A member leaves and rejoins repeatedly",
             INFO,
             weakest(old.end_confidence for old, _ in pairs),
             f"{client} left the group {times(len(pairs))}, usually every {seconds(every_ms)}, and joined again each time"
             + (" with another subscription" if resubscribed else "")
+            + (" at once, sooner than a process starts" if at_once else "")
             + f"; the other members stayed. That caused {several(len(caused), 'rebalance')}",
-            f"Check why {client} changes its subscription so often. Subscribe to the new topics without unsubscribing first, or "
-            "use a group of its own: each leave and join costs two rebalances of the whole group.",
+            f"Check why {client} unsubscribes or closes its consumer so often. Subscribe to the new topics without unsubscribing "
+            "first, or use a group of its own: each leave and join costs up to two rebalances of the whole group.",
             start_ms,
             end_ms,
             [client],
@@ -128,6 +129,17 @@ def _resubscribed(pairs: list[tuple[Session, Session]]) -> bool:
         or old.member.regex != new.member.regex
         for old, new in pairs
     )
+
+
+def _returns_at_once(analysis: GroupAnalysis, pairs: list[tuple[Session, Session]]) -> bool:
+    """Return whether the client was back sooner each time than a process can be started.
+
+    Without the time of its arrival it must be in the same rebalance.
+    """
+    return all(
+        analysis.events.arrived_ms.get(new.member.member_id, new.first_ms) - old.last_ms <= AT_ONCE_MS
+        for old, new in pairs
+    )  # fmt: skip
 
 
 def _unsubscribed(analysis: GroupAnalysis, pairs: list[tuple[Session, Session]]) -> bool:

@@ -72,6 +72,8 @@ class Waits:
         more_ms = self.stopped_ms - sum(self.lengths_ms)
         if abs(more_ms) < SHARE_OF_STOP * self.stopped_ms:
             return text
+        if any(start < r.begin_ms - TIMES_USUAL * self.usual_ms for r in self.rebalances for start, _ in self.silences):
+            return f"{text} (more than the wait: it had begun before)" if more_ms > 0 else text
         if more_ms < 0:
             return f"{text} (less than the wait: members continue until their next heartbeat)"
         return f"{text} (more than the wait: it is measured between commits, usually {seconds(self.usual_ms)} apart)"
@@ -103,15 +105,14 @@ def waits_of(analysis: GroupAnalysis, rebalances: list[Rebalance]) -> Waits:
 
 def waits_for_dead(analysis: GroupAnalysis, member_ids: Collection[str]) -> Waits:
     """Return the waits that ended when the coordinator removed one of these members, because it was silent."""
-    return waits_of(
-        analysis,
-        [
-            r
-            for r in with_barrier(analysis)
-            if r.prepare_ms >= SHORTEST_MS and is_for_dead(r) and r.why.laggard is not None
-            and r.why.laggard.member_id in member_ids
-        ],
-    )  # fmt: skip
+    return waits_of(analysis, [r for member_id, r in dead_waits(analysis) if member_id in member_ids])
+
+
+def dead_waits(analysis: GroupAnalysis) -> Iterator[tuple[str, Rebalance]]:
+    """Yield each wait for a member that the coordinator removed because it was silent, with the member's id."""
+    for r in with_barrier(analysis):
+        if r.why.laggard is not None and is_for_dead(r) and r.prepare_ms >= SHORTEST_MS:
+            yield r.why.laggard.member_id, r
 
 
 def is_for_dead(r: Rebalance) -> bool:

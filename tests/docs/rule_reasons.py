@@ -109,8 +109,8 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain.",
     ),
     "R26": (
-        "Times of rebalances; a rule that explains half of them is named. The first half minute of a group is left out, and "
-        "a storm of one member's leaves and joins is called that.",
+        "Times of rebalances; a rule that explains half of them is named. The first half minute of a group is left "
+        "out, and a storm of one member's leaves and joins is called that.",
         "Certain with their starts, else likely.",
     ),
     "R27": (
@@ -191,8 +191,8 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain; why it is slow is only possible.",
     ),
     "R46": (
-        "Several owners left at their poll timeout while one committed offset stayed. The record is at that offset only if "
-        "members commit each record.",
+        "Several owners left at their poll timeout while one committed offset stayed. The record is at that offset "
+        "only if members commit each record.",
         "Likely.",
     ),
     "R47": (

@@ -10,24 +10,12 @@ import pytest
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
-from tests.pipeline.incidents.recorded import Sources, Told, log_alone, text_alone
+from tests.pipeline.incidents.recorded import Sources, Told, log_alone, text_alone, without_ends, without_events
 from tests.pipeline.source_losses import loses, rules
 from tests.pipeline.stories import Story
 
 STATIC = {f"c-{n}/{n}": {"instance_id": f"i-{n}", "session": 60_000, "client": f"c-{n}"} for n in (1, 2, 3)}
 SLEEPER = list(STATIC)[1]
-
-
-def without_ends(group: GroupInput) -> GroupInput:
-    less = copy.copy(group)
-    less.ends = {}
-    return less
-
-
-def without_events(group: GroupInput) -> GroupInput:
-    less = copy.copy(group)
-    less.events = []
-    return less
 
 
 @pytest.mark.parametrize(

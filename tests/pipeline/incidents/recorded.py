@@ -79,3 +79,15 @@ def text_alone(group: GroupInput) -> GroupInput:
     return GroupInput(
         group.group_id, events=group.events, until_ms=group.until_ms, coordinator_moves=group.coordinator_moves
     )
+
+
+def without_ends(group: GroupInput) -> GroupInput:
+    less = copy.copy(group)
+    less.ends = {}
+    return less
+
+
+def without_events(group: GroupInput) -> GroupInput:
+    less = copy.copy(group)
+    less.events = []
+    return less

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 REASONS: dict[str, tuple[str, str]] = {
     "R01": (
-        "One member was much later than all others; members that were dead by then are left to R03 and R05.",
-        "Certain with the start of each wait and commits that cover it, else likely.",
+        "One member was much later than all others. R03, R04 and R05 state the wait for a dead member if they "
+        "mention that member, otherwise R01 does. If the whole group had stopped before, no member is named.",
+        "The wait is certain with its start and commits, else likely; the member is likely if commits show it.",
     ),
     "R02": (
         "A reason that the client sent; or its partitions had no commits for its rebalance timeout"
@@ -13,9 +14,9 @@ REASONS: dict[str, tuple[str, str]] = {
         "Likely without a reason.",
     ),
     "R03": (
-        "An expiry in a log line; sessions lost with a coordinator, in a deployment, or with other groups are"
-        " left out.",
-        "Certain from a line, else likely.",
+        "An expiry in a log line; sessions lost with a coordinator, in a deployment, or with other groups are "
+        "left out. A client that joined before its old session expired was restarted, not paused.",
+        "Certain from a line, else likely; the behaviour of the process is likely or possible.",
     ),
     "R04": (
         "Pod names with another hash, or a reason from each client; clients that join and leave repeatedly are not a "
@@ -68,8 +69,9 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain if measured, else likely.",
     ),
     "R16": (
-        "The leader epoch of the offsets partition; groups that began after the change are left out.",
-        "Certain.",
+        "The leader epoch of the offsets partition; groups that began after the change are left out. So are "
+        "rebalances with another cause, and silences during such a rebalance.",
+        "The move is certain, its consequences are likely.",
     ),
     "R17": (
         "All members joined together, and the group was new.",
@@ -97,7 +99,8 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain.",
     ),
     "R23": (
-        "Records of the partitions that a member had to revoke, and of the members that waited for them.",
+        "Records of the partitions that a member had to revoke, and of the members that waited for them. If the "
+        "whole group had stopped long before, no member is named.",
         "Certain.",
     ),
     "R24": (
@@ -105,7 +108,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain.",
     ),
     "R25": (
-        "Generations and their members, without a gap between them.",
+        "Generations and their members, without a gap between them. The start and the end of a group are left out.",
         "Certain.",
     ),
     "R26": (
@@ -122,11 +125,13 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain.",
     ),
     "R29": (
-        "How the last members left, if known.",
+        "How the last members left, if known. After an orderly stop, groups of command-line tools, and groups "
+        "that had been empty for a similar time before, are information.",
         "Possible if a stop and a crash look alike.",
     ),
     "R30": (
-        "Two owners ended while the committed offset stayed. Owners that left at their poll timeout are R46.",
+        "Two owners ended while the committed offset stayed. Owners that left at their poll timeout are R46. The "
+        "record is at that offset only if members commit each record.",
         "Likely; possible if several partitions stopped, or no log line shows how they ended.",
     ),
     "R31": (
@@ -150,12 +155,14 @@ REASONS: dict[str, tuple[str, str]] = {
         "Likely.",
     ),
     "R36": (
-        "Five members of three groups within seconds.",
+        "Five members of three groups within seconds. Static members of a group without later members may have "
+        "been stopped, and don't count.",
         "Likely; the common cause has to be found by a person.",
     ),
     "R37": (
-        "Members existed, without a rebalance, and records waited long by samples. An open transaction: the last "
-        "stable offset did not move while the log grew. No transaction: it moved.",
+        "Members existed, without a rebalance or with one that began well after the stop, and records waited long "
+        "by samples. An open transaction: the last stable offset did not move while the log grew. No transaction: "
+        "it moved.",
         "Certain with log ends, else information; causes at most likely.",
     ),
     "R38": (
@@ -179,7 +186,8 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain with the rebalance timeout, else likely.",
     ),
     "R43": (
-        "No member, topic or subscription changed, and no join or leave shortly before.",
+        "No member, topic or subscription changed, and no join or leave shortly before. Returns: the client was "
+        "back sooner than a process starts, unsubscribed, or changed its subscription each time.",
         "As certain as the causes.",
     ),
     "R44": (

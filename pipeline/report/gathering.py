@@ -73,8 +73,8 @@ def rebalances_in_short(gold: Place) -> list[RebalanceInShort]:
 
 
 _HEALTH_IN_SHORT = [
-    "group_id", "rebalances", "commits", "unavailable_partition_s_hi", "has_records", "has_events", "unknown_members",
-    "sampled_share", "first_ms", "last_ms",
+    "group_id", "rebalances", "follow_ups", "commits", "unavailable_partition_s_hi", "has_records", "has_events",
+    "unknown_members", "sampled_share", "first_ms", "last_ms",
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def headline(group: str, findings: list[FindingRow], health: GroupHealthRow | No
         if storm:
             parts.append(storm["text"])
     if not parts and health is not None:
-        parts.append(f"healthy; {several(health['rebalances'], 'rebalance')}")
+        parts.append(f"healthy; {several(health['rebalances'] + health['follow_ups'], 'rebalance')}")
     return f"{group}: " + "; ".join(parts)
 
 

@@ -16,6 +16,8 @@ from kohort.pipeline.rules.waits import LONG_STOP_MS, TIMES_USUAL, Waits, is_for
 
 ID = "R01"
 BEFORE_MS = 10_000
+# with a cooperative assignor the others continue to consume
+_TITLES = {True: "One slow member stalled the group", False: "One slow member delayed the rebalance"}
 _ADVICE = (
     "Check what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
@@ -126,7 +128,7 @@ def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
     identified = all(laggard.measured for laggard in laggards)
     return Finding(
         ID,
-        "The group waited for a dead member" if dead else "One slow member stalled the group",
+        "The group waited for a dead member" if dead else _TITLES[waits.is_eager],
         CRITICAL if "evicted" in ways or repeated else WARNING,
         CERTAIN if all(r.start_ms is not None for r in hits) and analysis.commits.count else LIKELY,
         text,

@@ -72,11 +72,17 @@ class Waits:
         more_ms = self.stopped_ms - sum(self.lengths_ms)
         if abs(more_ms) < SHARE_OF_STOP * self.stopped_ms:
             return text
-        if any(start < r.begin_ms - TIMES_USUAL * self.usual_ms for r in self.rebalances for start, _ in self.silences):
-            return f"{text} (more than the wait: it had begun before)" if more_ms > 0 else text
+        if more_ms > 0 and self._began_before():
+            return f"{text} (more than the wait: it had begun before)"
         if more_ms < 0:
             return f"{text} (less than the wait: members continue until their next heartbeat)"
         return f"{text} (more than the wait: it is measured between commits, usually {seconds(self.usual_ms)} apart)"
+
+    def _began_before(self) -> bool:
+        margin_ms = TIMES_USUAL * self.usual_ms
+        return any(
+            start < r.begin_ms - margin_ms and r.begin_ms < end for r in self.rebalances for start, end in self.silences
+        )
 
     def evidence(self) -> Evidence:
         """Return the figures, or an empty dict without waits."""

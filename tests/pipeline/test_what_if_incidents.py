@@ -90,6 +90,7 @@ def test_members_in_slow_batches_are_named(groups: dict[str, GroupInput], group:
         assert sum(finding.evidence["without_progress_ms"] for finding in stops) == pytest.approx(17_100, abs=1_000)
     else:
         assert all("members that keep their partitions may have continued to read" in finding.text for finding in stops)
+        assert {finding.title for finding in stops} == {"One slow member delayed the rebalance"}
 
 
 @pytest.mark.parametrize(("group", "rebalances"), [("rolling-range", 8), ("rolling-cooperative", 12)])

@@ -42,7 +42,7 @@ def read_and_commit(kafka: SyncCluster) -> None:
 
 
 @pytest.mark.parametrize("security", ["SASL_SSL", "SSL"])
-def test_who_may_read_the_offsets_topic_is_told_of_its_groups(security: str, tmp_path: Path) -> None:
+def test_offsets_topic_reader_gets_report(security: str, tmp_path: Path) -> None:
     with Cluster(security=security, settings=ACLS) as kafka:
         kafka.topics.create("orders")
         read_and_commit(kafka)

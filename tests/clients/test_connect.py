@@ -148,7 +148,7 @@ def workers(bootstrap: str, tmp_path: Path) -> Iterator[Workers]:
         process.crash()
 
 
-def test_a_lost_workers_tasks_wait_for_it_and_move_when_it_does_not_come(workers: Workers) -> None:
+def test_lost_worker_tasks_move_after_delay(workers: Workers) -> None:
     ports = [workers.start()]  # the first leads; a new leader would not know whose tasks are missing
     eventually(workers.answers, "the first worker answers", START_S)
     ports += [workers.start(), workers.start()]

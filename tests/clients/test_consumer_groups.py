@@ -74,7 +74,7 @@ def test_members_join_late_and_leave(group: Company, modern_library: str) -> Non
     group.assert_never_two_owners()
 
 
-def test_only_what_moves_is_given_up(group: Company, modern_library: str) -> None:
+def test_only_moved_partitions_are_revoked(group: Company, modern_library: str) -> None:
     ada = joins(group, "ada", modern_library)
     group.until_shared_by(ada)
     bob = joins(group, "bob", modern_library)
@@ -84,7 +84,7 @@ def test_only_what_moves_is_given_up(group: Company, modern_library: str) -> Non
     assert not bob.revoked
 
 
-def test_a_crashed_member_is_missed_after_the_session_timeout(group: Company, modern_library: str) -> None:
+def test_crashed_member_expires(group: Company, modern_library: str) -> None:
     ada, bob = joins(group, "ada", modern_library), joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
     bob.crash()
@@ -94,7 +94,7 @@ def test_a_crashed_member_is_missed_after_the_session_timeout(group: Company, mo
     group.assert_never_two_owners()
 
 
-def test_a_pattern_finds_its_topic(group: Company, modern_library: str) -> None:
+def test_pattern_matches_its_topic(group: Company, modern_library: str) -> None:
     ada = joins(group, "ada", modern_library, topic=f"^{group.topic[:-1]}.$")
     bob = joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
@@ -102,7 +102,7 @@ def test_a_pattern_finds_its_topic(group: Company, modern_library: str) -> None:
     group.until_consumed(sent, ada, bob)
 
 
-def test_a_static_member_comes_back_to_its_partitions(group: Company, modern_library: str) -> None:
+def test_static_member_keeps_its_partitions(group: Company, modern_library: str) -> None:
     if not BY_NAME[modern_library].steps_out:
         lacks("feature", f"{modern_library} steps out without its group instance id, which Kafka refuses, too")
     miss_after(group, LONGEST_CONSUMER_SESSION_MS)
@@ -150,9 +150,7 @@ def move(classic: str, modern: str, cooperative: bool) -> object:
 
 
 @pytest.mark.parametrize(("library", "modern_library", "cooperative"), [move(*item) for item in MOVES])
-def test_a_group_moves_to_the_consumer_protocol_and_back(
-    group: Company, library: str, modern_library: str, cooperative: bool
-) -> None:
+def test_group_migrates_and_returns(group: Company, library: str, modern_library: str, cooperative: bool) -> None:
     usable(library), usable(modern_library)
     classic = [group.join(f"classic {number}", library, cooperative=cooperative) for number in range(2)]
     group.until_shared_by(*classic)
@@ -185,7 +183,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(
     group.assert_never_two_owners()
 
 
-def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) -> None:
+def test_librdkafka_sticky_group_stays_classic(group: Company) -> None:
     members: list[Member] = []
     for name in ("ada", "bob"):  # from the second generation on there is something to put there
         members.append(group.join(name, LIBRARY, cooperative=True))
@@ -200,7 +198,7 @@ def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) 
     group.until_shared_by(*members)
 
 
-def test_members_of_all_libraries_share_a_group_of_both_protocols(group: Company) -> None:
+def test_mixed_libraries_and_protocols_share_group(group: Company) -> None:
     sent = group.produce(10)
     members = [group.join(library, library) for library in LIBRARIES]
     group.until_shared_by(*members)
@@ -247,7 +245,7 @@ def crew(company: Company, modern: tuple[str, ...], classic: str) -> list[Member
 
 @pytest.mark.needs("our own broker")
 @pytest.mark.parametrize(("modern", "classic"), CREWS)
-def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str, ...], classic: str) -> None:
+def test_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str, ...], classic: str) -> None:
     company, admin = cluster
     members = crew(company, modern, classic)
     owned = [set(member.owns) for member in members]
@@ -267,9 +265,7 @@ def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str
 @pytest.mark.needs("our own broker")
 @pytest.mark.parametrize("fsync", ["never", "always"])
 @pytest.mark.parametrize(("modern", "classic"), CREWS)
-def test_members_go_on_after_a_kill_as_if_nothing_had_been(
-    tmp_path: Path, modern: tuple[str, ...], classic: str, fsync: str
-) -> None:
+def test_members_survive_broker_kill(tmp_path: Path, modern: tuple[str, ...], classic: str, fsync: str) -> None:
     session = f"group.consumer.session.timeout.ms={LONGEST_CONSUMER_SESSION_MS}"
     made = Company(start(tmp_path, (*SERVE, "--fsync", fsync, "--set", session)), session_timeout_ms=LONG_SESSION_MS)
     try:

@@ -41,7 +41,7 @@ def broker() -> Iterator[tuple[str, Ctl]]:
         yield bootstrap, Ctl(control)
 
 
-def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_path: Path) -> None:
+def test_group_wait_display_and_expiry(broker: tuple[str, Ctl], tmp_path: Path) -> None:
     bootstrap, ctl = broker
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada"})
     consumer.subscribe(["orders"])
@@ -95,7 +95,7 @@ def test_topics_are_made_and_written_to(broker: tuple[str, Ctl]) -> None:
     assert ctl("topics", "create", "letters", "--config", "cleanup")[0] == 2
 
 
-def test_records_and_offsets_are_read_and_set(broker: tuple[str, Ctl]) -> None:
+def test_records_and_offsets(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     ctl("topics", "create", "bills")
     ctl("topics", "append", "bills", "a", "b", "--key", "k")
@@ -123,7 +123,7 @@ def test_answers_are_printed_as_json(broker: tuple[str, Ctl]) -> None:
     assert (code, refused) == (1, "kohort: group missing does not exist or has no coordinator")
 
 
-def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -> None:
+def test_rules_from_stdin_and_frozen_members(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     code, told = ctl("faults", "add", "-", stdin="- {match: {api: Heartbeat}, do: drop, times: 1}")
     assert (code, "Heartbeat: drop it" in told) == (0, True)
@@ -156,12 +156,12 @@ def test_rights_are_given_and_taken_away() -> None:
         assert ctl("acls", "list") == (0, "")
 
 
-def test_the_address_may_be_a_url(broker: tuple[str, Ctl]) -> None:
+def test_address_may_be_url(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     assert Ctl(f"http://{ctl.control}/")("clock", "show")[0] == 0
 
 
-def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
+def test_gates_and_appends_are_released(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     assert ctl("gates", "hold", "join-complete", "--group", "fraud") == (
         0, "join-complete of group fraud: holds nothing"

@@ -25,7 +25,7 @@ RESULT = re.compile(r"^--- (PASS|FAIL|SKIP): (\w+)", re.MULTILINE)
 
 
 @pytest.mark.libraries
-def test_franz_gos_own_tests_of_share_groups_pass(bootstrap: str) -> None:
+def test_franz_go_share_group_suite_passes(bootstrap: str) -> None:
     environment = os.environ | {
         "KGO_SEEDS": bootstrap,
         "KGO_TEST_RF": "1",

@@ -95,7 +95,7 @@ def test_words_are_enumerations(generated: Path) -> None:
     assert "rebalance_started" in {item.value for item in models.EventRowKind}
 
 
-def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
+def test_generated_client_controls_broker(generated: Path, broker: tuple[str, str]) -> None:
     bootstrap, control = broker
     client, models = client_of(control), part("models")
     ada = Consumer(

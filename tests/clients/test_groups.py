@@ -19,7 +19,7 @@ def test_members_join_late_and_leave(company: Company, any_library: str) -> None
     company.until_consumed(sent, ada, bob, eve)
 
 
-def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, any_library: str) -> None:
+def test_crashed_member_expires(company: Company, any_library: str) -> None:
     ada, bob = company.join("ada", any_library), company.join("bob", any_library)
     company.until_shared_by(ada, bob)
     bob.crash()
@@ -28,7 +28,7 @@ def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, 
     company.until_consumed(sent, ada)
 
 
-def test_a_group_goes_on_where_its_commits_are(company: Company, any_library: str) -> None:
+def test_group_continues_at_its_commits(company: Company, any_library: str) -> None:
     ada = company.join("ada", any_library)
     read = company.produce(20)
     company.until_consumed(read, ada)
@@ -39,7 +39,7 @@ def test_a_group_goes_on_where_its_commits_are(company: Company, any_library: st
     assert set(bob.consumed) == fresh
 
 
-def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, any_library: str) -> None:
+def test_whole_group_resumes_from_commits(company: Company, any_library: str) -> None:
     sent = company.produce(10)
     ada, bob = company.join("ada", any_library), company.join("bob", any_library)
     company.until_shared_by(ada, bob)
@@ -59,7 +59,7 @@ def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, any_
     assert read == fresh, "what was committed is not read again"
 
 
-def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_library: str) -> None:
+def test_static_member_returns_without_movement(company: Company, any_library: str) -> None:
     if not BY_NAME[any_library].static:
         lacks("feature", f"{any_library} has no static membership")
     ada = company.join("ada", any_library, instance="desk-1")
@@ -91,7 +91,7 @@ def comes_back(company: Company, ada: Member, library: str) -> Member:
     return back
 
 
-def test_cooperative_members_keep_what_they_own(company: Company, any_library: str) -> None:
+def test_cooperative_members_keep_their_partitions(company: Company, any_library: str) -> None:
     if not BY_NAME[any_library].cooperative:
         lacks("feature", f"{any_library} has no cooperative assignor")
     ada, bob = (company.join(name, any_library, cooperative=True) for name in ("ada", "bob"))

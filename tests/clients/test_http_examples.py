@@ -45,7 +45,7 @@ def folder() -> Path:
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_story(story: str, folder: Path, addresses: dict[str, str]) -> None:
+def test_http_example(story: str, folder: Path, addresses: dict[str, str]) -> None:
     if story.startswith(NATIVE) and not (folder / "node_modules" / "node-rdkafka").exists():
         lacks("native addon")
     # Forced, since kafkajs sometimes keeps a connection that it has lost and closed, and node waits for it for ever.

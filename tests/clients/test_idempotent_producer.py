@@ -49,7 +49,7 @@ SEND: dict[str, Callable[[str, str], None]] = {
 }
 
 
-def test_every_record_arrives_once_and_in_order(bootstrap: str, library: str) -> None:
+def test_records_arrive_once_in_order(bootstrap: str, library: str) -> None:
     topic = f"topic-{uuid4().hex[:8]}"
     SEND[library](bootstrap, topic)
     SEND[library](bootstrap, topic)  # another producer, with an id of its own

@@ -36,7 +36,7 @@ def refused(name: str, *arguments: str, told: str = "") -> str:
     return done.stdout + done.stderr
 
 
-def test_rights_are_given_listed_and_taken_away(broker: str) -> None:
+def test_acls_are_created_listed_and_deleted(broker: str) -> None:
     added = acls(broker, "--add", "--allow-principal", "User:alice", "--producer", "--topic", "orders")
     assert "operation=WRITE" in added
     acls(broker, "--add", "--deny-principal", "User:bob", "--operation", "All", "--group", "bill")
@@ -50,7 +50,7 @@ def test_rights_are_given_listed_and_taken_away(broker: str) -> None:
     assert "principal=" not in acls(broker, "--list")
 
 
-def test_the_console_tools_hear_what_they_may_not(broker: str) -> None:
+def test_console_tools_report_missing_rights(broker: str) -> None:
     said("kafka-topics", "--bootstrap-server", broker, "--create", "--topic", "closed")
     said("kafka-console-producer", "--bootstrap-server", broker, "--topic", "closed", told="one\n")
     acls(broker, "--add", "--allow-principal", "User:alice", "--operation", "All", "--topic", "closed")

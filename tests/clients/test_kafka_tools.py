@@ -25,7 +25,7 @@ def shared(company: Company) -> Company:
     return company
 
 
-def test_topics_are_created_described_changed_and_deleted(bootstrap: str) -> None:
+def test_topic_commands(bootstrap: str) -> None:
     name = f"topic-{uuid4().hex[:8]}"
 
     def topics(*arguments: str) -> str:
@@ -48,7 +48,7 @@ def test_configs_are_changed_and_shown(bootstrap: str, company: Company) -> None
     assert "cleanup.policy=compact" in said("kafka-configs", *asked, "--describe")
 
 
-def test_configs_of_groups_are_changed_listed_and_shown(bootstrap: str) -> None:
+def test_group_config_commands(bootstrap: str) -> None:
     group = f"group-{uuid4().hex[:8]}"
     asked = ["--bootstrap-server", bootstrap]
     said("kafka-configs", *asked, "--group", group, "--alter", "--add-config", "consumer.session.timeout.ms=50000")
@@ -58,7 +58,7 @@ def test_configs_of_groups_are_changed_listed_and_shown(bootstrap: str) -> None:
     assert f"Dynamic configs for group {group} are:" in every.splitlines()
 
 
-def test_what_the_console_produces_the_console_consumes(bootstrap: str) -> None:
+def test_console_producer_and_consumer(bootstrap: str) -> None:
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     words = [f"word {number}" for number in range(20)]
     said("kafka-console-producer", "--bootstrap-server", bootstrap, "--topic", name, told="\n".join(words) + "\n")
@@ -71,7 +71,7 @@ def test_what_the_console_produces_the_console_consumes(bootstrap: str) -> None:
     assert offsets.split() == [f"{name}:0:20"]
 
 
-def test_groups_are_listed_described_reset_and_deleted(bootstrap: str, shared: Company) -> None:
+def test_classic_group_commands(bootstrap: str, shared: Company) -> None:
     def groups(*arguments: str) -> str:
         return said("kafka-consumer-groups", "--bootstrap-server", bootstrap, *arguments)
 
@@ -95,9 +95,7 @@ def test_groups_are_listed_described_reset_and_deleted(bootstrap: str, shared: C
     assert shared.group not in groups("--list").split()
 
 
-def test_groups_of_the_consumer_protocol_are_listed_described_reset_and_deleted(
-    bootstrap: str, company: Company
-) -> None:
+def test_consumer_protocol_group_commands(bootstrap: str, company: Company) -> None:
     address = ["--bootstrap-server", bootstrap]
     group = ["--group", company.group]
 
@@ -147,7 +145,7 @@ def _numbers(partitions: set[int]) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_verifiable_consumer_reads_what_the_verifiable_producer_wrote(bootstrap: str, protocol: str) -> None:
+def test_verifiable_producer_and_consumer(bootstrap: str, protocol: str) -> None:
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     told = said("kafka-verifiable-producer", "--bootstrap-server", bootstrap, "--topic", name, "--max-messages", "100")
     assert [json.loads(line) for line in told.splitlines()][-1]["sent"] == 100
@@ -158,14 +156,14 @@ def test_the_verifiable_consumer_reads_what_the_verifiable_producer_wrote(bootst
     assert any(event["name"] == "offsets_committed" and event["success"] for event in events)
 
 
-def test_api_versions_are_listed_for_every_node(bootstrap: str) -> None:
+def test_api_versions_of_every_node(bootstrap: str) -> None:
     told = said("kafka-broker-api-versions", "--bootstrap-server", bootstrap)
     nodes = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=PATIENCE_S).brokers
     assert told.count("-> (") == len(nodes)
     assert "JoinGroup(11): 0 to 9" in told
 
 
-def test_a_transaction_that_hangs_is_described_and_aborted(bootstrap: str, company: Company) -> None:
+def test_hanging_transaction_is_described_and_aborted(bootstrap: str, company: Company) -> None:
     def transactions(*arguments: str) -> list[str]:
         lines = said("kafka-transactions", "--bootstrap-server", bootstrap, *arguments).splitlines()
         return [line for line in lines if line.strip()]

@@ -9,7 +9,7 @@ from pathlib import Path
 PAGE = Path(__file__).parent.parent.parent / "docs" / "migration.md"
 
 
-def test_the_move_to_the_new_protocol_runs_as_the_page_has_it(tmp_path: Path) -> None:
+def test_documented_migration_runs(tmp_path: Path) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "test_move.py").write_text(block)
     command = [

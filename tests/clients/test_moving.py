@@ -36,7 +36,7 @@ def test_coordinator_and_leaders_move(cluster: tuple[Company, Admin]) -> None:
         member.stop()
 
 
-def test_a_broker_stops_and_starts(cluster: tuple[Company, Admin]) -> None:
+def test_broker_stops_and_starts(cluster: tuple[Company, Admin]) -> None:
     company, admin = cluster
     members = [company.join(f"c{number}", library) for number, library in enumerate(LIBRARIES)]
     company.until_shared_by(*members)

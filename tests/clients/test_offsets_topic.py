@@ -18,7 +18,7 @@ from tests.clients.ordered_process import PATIENCE_S
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
-def test_commits_and_generations_can_be_read_from_it(company: Company, library: str) -> None:
+def test_offsets_topic_has_commits_and_generations(company: Company, library: str) -> None:
     ada = company.join("ada", library)
     company.until_consumed(company.produce(7), ada)
     ada.stop()

@@ -98,7 +98,7 @@ assert SEND.keys() == RECEIVE.keys() == LIBRARIES.keys()
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
-def test_what_one_library_sends_all_receive(bootstrap: str, library: str, compression: str | None) -> None:
+def test_libraries_read_records_of_each_other(bootstrap: str, library: str, compression: str | None) -> None:
     topic = f"topic-{uuid4().hex[:8]}"  # not created: the first request for it creates it
     SEND[library](bootstrap, topic, compression)
     for receive in RECEIVE.values():

@@ -21,7 +21,7 @@ TESTS = [block for block in PYTHON if "def test_" in block.text]
 SCRIPTS = [block for block in PYTHON if "asyncio.run(main())" in block.text]
 
 
-def test_every_block_is_a_test_or_a_script() -> None:
+def test_every_block_is_test_or_script() -> None:
     assert [str(block) for block in PYTHON if block not in TESTS + SCRIPTS] == []
     assert TESTS
     assert SCRIPTS
@@ -49,7 +49,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", range(len(TESTS)), ids=[str(block) for block in TESTS])
-def test_a_test_passes(number: int, outcomes: dict[str, str]) -> None:
+def test_documented_test_passes(number: int, outcomes: dict[str, str]) -> None:
     assert outcomes.get(f"test_block_{number}.py") == "PASSED", outcomes["all"]
 
 
@@ -60,7 +60,7 @@ def produce(kafka: SyncCluster, ends: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=str)
-def test_a_script_consumes(block: Block, tmp_path: Path) -> None:
+def test_documented_script_consumes(block: Block, tmp_path: Path) -> None:
     with Cluster() as kafka:
         kafka.topics.create("orders")
         script = tmp_path / "script.py"

@@ -64,7 +64,7 @@ def played(command: list[str], folder: Path) -> str:
     return told.stdout
 
 
-def test_the_junit_extension() -> None:
+def test_junit_extension() -> None:
     folder = copied("java")
     fetched(["mvn", "-q", "-B", "dependency:go-offline"], folder)
     told = played(["mvn", "-B", "-Dstyle.color=never", "test"], folder)
@@ -73,7 +73,7 @@ def test_the_junit_extension() -> None:
     assert int(found[-1]) >= 8, told
 
 
-def test_the_module_for_node() -> None:
+def test_node_module() -> None:
     folder = copied("node")
     fetched(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder)
     told = played(["npm", "test", "--silent"], folder)

@@ -70,7 +70,7 @@ def topic(cluster: str) -> str:
     return name
 
 
-def test_keys_headers_and_partitions_there_and_back(cluster: str, topic: str) -> None:
+def test_keys_headers_and_partitions_round_trip(cluster: str, topic: str) -> None:
     at = ["--bootstrap", cluster, topic]
     done = run("produce", *at, "-K", ":", "-H", "of=all", told="a:1\nb:2\na:3\nnone\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"4 records written to {topic}\n")
@@ -85,14 +85,14 @@ def test_keys_headers_and_partitions_there_and_back(cluster: str, topic: str) ->
     assert {"fixed\tx y", "fixed\t"} <= set(only)
 
 
-def test_a_key_goes_where_javas_clients_send_it(cluster: str, topic: str) -> None:
+def test_key_partition_equals_java(cluster: str, topic: str) -> None:
     said("produce", "--bootstrap", cluster, topic, "-K", ":", told="".join(f"{key}:1\n" for key in "abcdefgh"))
     found = said("consume", "--bootstrap", cluster, topic, "-e", "-q", "-f", "%k%p ").split()
     # kafka-python's own murmur2, in place of librdkafka's
     assert sorted(found) == [f"{key}{(murmur2(key.encode()) & 0x7FFFFFFF) % 3}" for key in "abcdefgh"]
 
 
-def test_what_is_consumed_as_json_is_produced_again(cluster: str, topic: str) -> None:
+def test_json_output_can_be_produced(cluster: str, topic: str) -> None:
     at = ["--bootstrap", cluster, topic]
     line = {
         "payload": "ä",
@@ -110,7 +110,7 @@ def test_what_is_consumed_as_json_is_produced_again(cluster: str, topic: str) ->
     assert said("consume", *at, "-e", "-q", "-p", "2", "-f", "%o %s %T|") == "0 ä 1700000000000|1 ä 1700000000000|"
 
 
-def test_where_to_begin_and_when_to_end(cluster: str, topic: str) -> None:
+def test_consume_start_and_end(cluster: str, topic: str) -> None:
     at = ["--bootstrap", cluster, topic]
     lines = [json.dumps({"payload": str(number), "partition": 0, "ts": 1000 * number}) for number in range(1, 7)]
     said("produce", *at, "--json", told="\n".join(lines))
@@ -129,7 +129,7 @@ def test_where_to_begin_and_when_to_end(cluster: str, topic: str) -> None:
     assert consumed("-o", "e@1000") == []
 
 
-def test_a_member_goes_on_where_it_has_committed(cluster: str, topic: str) -> None:
+def test_member_continues_at_its_commit(cluster: str, topic: str) -> None:
     at, group = ["--bootstrap", cluster, topic], f"group-{uuid4().hex[:8]}"
     said("produce", *at, "-p", "0", told="1\n2\n3\n")
     first = run("consume", *at, "-G", group, "-c", "2")
@@ -141,7 +141,7 @@ def test_a_member_goes_on_where_it_has_committed(cluster: str, topic: str) -> No
 
 
 @pytest.mark.parametrize("setting", ["heartbeat.interval.ms=100", "group.protocol=consumer"])
-def test_two_members_share_a_topic_until_one_is_interrupted(
+def test_members_share_topic_until_interrupt(
     cluster: str, topic: str, start: Callable[..., Process], setting: str
 ) -> None:
     command = ["consume", "--bootstrap", cluster, topic, "-G", f"group-{uuid4().hex[:8]}", "-X", setting]
@@ -185,7 +185,7 @@ def owned(member: Process, topic: str) -> set[int]:
     return found
 
 
-def test_what_is_wrong_is_a_sentence(cluster: str, topic: str) -> None:
+def test_errors_are_one_line(cluster: str, topic: str) -> None:
     nobody = ["--bootstrap", "127.0.0.1:1", topic]
     at = ["--bootstrap", cluster]
     nowhere = "kohort: 127.0.0.1:1: nothing listens there; is this the broker's address, and does it run?\n"
@@ -203,7 +203,7 @@ def test_what_is_wrong_is_a_sentence(cluster: str, topic: str) -> None:
         assert sentence.startswith(done.stderr), words
 
 
-def test_the_first_line_that_is_no_record_ends_it(cluster: str, topic: str) -> None:
+def test_first_invalid_record_ends_production(cluster: str, topic: str) -> None:
     at = ["--bootstrap", cluster, topic]
     done = run("produce", *at, "--json", told='{"payload": "1"}\n{"payloads": "2"}\n{"payload": "3"}\n')
     assert done.returncode == 1
@@ -214,7 +214,7 @@ def test_the_first_line_that_is_no_record_ends_it(cluster: str, topic: str) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_consuming_and_says_whether_all_came(cluster: str, topic: str, number: signal.Signals) -> None:
+def test_signal_ends_consumer_with_exit_code(cluster: str, topic: str, number: signal.Signals) -> None:
     said("produce", "--bootstrap", cluster, topic, told="1\n")
     for more, code in ((), 0), (("-c", "2"), 130):
         command = [*KOHORT, "consume", "--bootstrap", cluster, topic, "-q", *more]
@@ -226,7 +226,7 @@ def test_a_signal_ends_consuming_and_says_whether_all_came(cluster: str, topic: 
             assert consuming.returncode == code
 
 
-def test_an_interrupt_leaves_nothing_unwritten(cluster: str, topic: str) -> None:
+def test_interrupt_flushes_records(cluster: str, topic: str) -> None:
     at = ["--bootstrap", cluster, topic]
     with subprocess.Popen(
         [*KOHORT, "produce", *at], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -250,7 +250,7 @@ def properties(kafka: SyncCluster, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("security", ["SSL", "SASL_SSL", "SASL_PLAINTEXT"])
-def test_a_secured_cluster_lets_in_who_has_a_file(security: str, tmp_path: Path) -> None:
+def test_client_properties_open_secured_cluster(security: str, tmp_path: Path) -> None:
     with Cluster(security=security) as kafka:
         kafka.topics.create("orders")
         at = ["--bootstrap", kafka.bootstrap, "--command-config", properties(kafka, tmp_path), "orders"]
@@ -262,7 +262,7 @@ def test_a_secured_cluster_lets_in_who_has_a_file(security: str, tmp_path: Path)
             assert f"kohort: {kafka.bootstrap}: it requires TLS; give --command-config FILE" in refused.stderr
 
 
-def test_a_right_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_right_is_named(tmp_path: Path) -> None:
     settings = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     with Cluster(security="SASL_PLAINTEXT", settings=settings) as kafka:
         kafka.topics.create("orders")

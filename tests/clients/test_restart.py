@@ -23,7 +23,7 @@ def company(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Co
     kill(tmp_path)
 
 
-def test_members_go_on_after_a_kill_as_if_nothing_had_been(company: tuple[Company, Path]) -> None:
+def test_members_survive_broker_kill(company: tuple[Company, Path]) -> None:
     made, folder = company
     members = [made.join(f"c{number}", library) for number, library in enumerate(LIBRARIES)]
     made.until_shared_by(*members)

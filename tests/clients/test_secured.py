@@ -76,7 +76,7 @@ def test_kafka_python(security: str, mechanism: str) -> None:
         reading.close()
 
 
-async def test_a_wrong_password_is_told_to_aiokafka() -> None:
+async def test_aiokafka_reports_wrong_password() -> None:
     async with Cluster(security="SASL_SSL") as kafka:
         config = kafka.client_config("alice", library="aiokafka", mechanism="PLAIN") | {"sasl_plain_password": "wrong"}
         producer = AIOKafkaProducer(**config)
@@ -93,7 +93,7 @@ def until_told(admin: AdminClient, told: list[str], words: str) -> None:
         admin.poll(0.1)
 
 
-def test_a_wrong_password_is_told_to_confluent_kafka_in_the_brokers_words() -> None:
+def test_confluent_kafka_shows_broker_login_error() -> None:
     told: list[str] = []
     with Cluster(security="SASL_SSL") as kafka:
         config: dict[str, Any] = kafka.client_config("alice", mechanism="PLAIN")
@@ -104,7 +104,7 @@ def test_a_wrong_password_is_told_to_confluent_kafka_in_the_brokers_words() -> N
             admin.list_topics(timeout=3)
 
 
-def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> None:
+def test_client_without_certificate_is_rejected(kafka_factory: Any) -> None:
     kafka: SyncCluster = kafka_factory(security="SSL")
     config = {name: value for name, value in kafka.client_config().items() if "certificate" not in name}
     del config["ssl.key.location"]
@@ -112,7 +112,7 @@ def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> Non
         AdminClient(config).list_topics(timeout=3)
 
 
-def test_a_token_runs_out_by_the_laboratorys_clock() -> None:
+def test_token_expires_by_laboratory_clock() -> None:
     told: list[str] = []
     with Cluster(security="SASL_PLAINTEXT") as kafka:
         config: dict[str, Any] = kafka.client_config("alice", mechanism="OAUTHBEARER")
@@ -148,7 +148,7 @@ def test_three_nodes_with_tls_and_logins() -> None:
             consumer.close()
 
 
-async def test_the_laboratory_delays_and_refuses_logins() -> None:
+async def test_logins_are_delayed_and_rejected() -> None:
     acls = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     async with Cluster(security="SASL_PLAINTEXT", settings=acls) as kafka:
         kafka.topics.create("t")

@@ -42,7 +42,7 @@ def trip_of_alice(kafka: SyncCluster, mechanism: str, password: str = "alice-sec
 
 @by_way
 @by_library
-def test_alice_writes_and_reads_what_she_may(library: str, security: str, mechanism: str, tmp_path: Path) -> None:
+def test_alice_uses_her_rights(library: str, security: str, mechanism: str, tmp_path: Path) -> None:
     with Cluster(security=security, settings=ACLS) as kafka:
         kafka.topics.create("orders")
         for operation in ("Read", "Write"):
@@ -59,7 +59,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("library", REFUSED)
-def test_without_a_right_each_tells_the_refusal(library: str, tmp_path: Path) -> None:
+def test_missing_right_is_reported(library: str, tmp_path: Path) -> None:
     with Cluster(security="SSL", settings=ACLS) as kafka:
         kafka.topics.create("orders")
         done = travel(library, trip_of_alice(kafka, ""), tmp_path)
@@ -68,7 +68,7 @@ def test_without_a_right_each_tells_the_refusal(library: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("library", REFUSED)
-def test_a_wrong_password_is_told(library: str, tmp_path: Path) -> None:
+def test_wrong_password_is_reported(library: str, tmp_path: Path) -> None:
     with Cluster(security="SASL_SSL") as kafka:
         done = travel(library, trip_of_alice(kafka, "SCRAM-SHA-512", password="wrong"), tmp_path)
     assert done.status == 1

@@ -22,7 +22,7 @@ def properties(kafka: SyncCluster, folder: Path, user: str, mechanism: str = "SC
     return str(file)
 
 
-def test_an_admin_makes_a_user_who_produces_and_consumes(tmp_path: Path) -> None:
+def test_created_user_produces_and_consumes(tmp_path: Path) -> None:
     with Cluster(security="SASL_SSL", settings=ACLS) as kafka:
         at = ["--bootstrap-server", kafka.bootstrap]
         admin = [*at, "--command-config", properties(kafka, tmp_path, "admin")]
@@ -41,7 +41,7 @@ def test_an_admin_makes_a_user_who_produces_and_consumes(tmp_path: Path) -> None
         assert heard.split() == ["one", "two"]
 
 
-def test_a_certificate_lets_a_tool_in(tmp_path: Path) -> None:
+def test_certificate_authenticates_tool(tmp_path: Path) -> None:
     with Cluster(security="SSL", settings=ACLS) as kafka:
         kafka.topics.create("orders")
         at = ["--bootstrap-server", kafka.bootstrap, "--list", "--command-config"]

@@ -33,7 +33,7 @@ def queue(bootstrap: str) -> Iterator[Sharing]:
     queue.close()
 
 
-def test_three_members_share_one_partition_and_nothing_comes_twice(queue: Sharing, library: str) -> None:
+def test_members_share_partition_without_duplicates(queue: Sharing, library: str) -> None:
     members = [queue.join(name, library, most=20) for name in ("ada", "bob", "eve")]
     sent: set[Place] = set()
     while not all(member.got for member in members):
@@ -44,7 +44,7 @@ def test_three_members_share_one_partition_and_nothing_comes_twice(queue: Sharin
     assert {place: queue.counts(place) for place in sent} == {key: [1] for key in sent}
 
 
-def test_what_a_crashed_member_held_comes_to_others_with_count_2(queue: Sharing, library: str) -> None:
+def test_crashed_member_records_are_redelivered(queue: Sharing, library: str) -> None:
     sent = queue.produce(10)
     eve = queue.join("eve", library, hold)
     queue.until(lambda: queue.got >= sent, "eve has them")
@@ -55,7 +55,7 @@ def test_what_a_crashed_member_held_comes_to_others_with_count_2(queue: Sharing,
     assert {place: queue.counts(place) for place in sent} == {key: [1, 2] for key in sent}
 
 
-def test_who_is_slower_than_the_lock_loses_the_records(queue: Sharing, library: str) -> None:
+def test_slow_member_loses_its_records(queue: Sharing, library: str) -> None:
     sent = queue.produce(5)
     queue.join("slow", library, hold)
     queue.until(lambda: queue.got >= sent, "slow has them")
@@ -67,7 +67,7 @@ def test_who_is_slower_than_the_lock_loses_the_records(queue: Sharing, library: 
         assert last > 1
 
 
-def test_a_poison_record_is_delivered_to_its_limit_and_the_others_go_on(bootstrap: str, library: str) -> None:
+def test_poison_record_reaches_delivery_limit(bootstrap: str, library: str) -> None:
     queue = Sharing(bootstrap, share_delivery_count_limit="3")
     try:
         sent = queue.produce(6, one_by_one=True)
@@ -96,7 +96,7 @@ def test_released_comes_again_rejected_does_not(queue: Sharing, library: str) ->
 
 @pytest.mark.parametrize("library", [JAVA, FRANZ_GO])
 @pytest.mark.libraries
-def test_who_renews_a_lock_keeps_the_record(bootstrap: str, library: str) -> None:
+def test_renewed_lock_keeps_record(bootstrap: str, library: str) -> None:
     queue = Sharing(bootstrap, share_record_lock_duration_ms=str(3 * LOCK_MS))
     try:
         slow = queue.join("slow", usable(library, command_of), hold)
@@ -117,7 +117,7 @@ def test_who_renews_a_lock_keeps_the_record(bootstrap: str, library: str) -> Non
 
 
 @pytest.mark.needs("our own broker")
-def test_a_broker_that_is_killed_forgets_nothing_that_was_accepted(tmp_path: Path, library: str) -> None:
+def test_killed_broker_keeps_accepted_records(tmp_path: Path, library: str) -> None:
     queue = Sharing(start(tmp_path, (*SERVE, "--fsync", "always")))
     try:
         sent = queue.produce(20, one_by_one=True)
@@ -138,7 +138,7 @@ def test_a_broker_that_is_killed_forgets_nothing_that_was_accepted(tmp_path: Pat
 
 
 @pytest.mark.needs("our own broker")
-def test_coordinators_and_leaders_move_and_nothing_is_lost(library: str) -> None:
+def test_moved_leaders_lose_no_record(library: str) -> None:
     settings = ("--set", "default.replication.factor=3", "--set", "share.coordinator.state.topic.replication.factor=3")
     with serving(nodes=3, options=("--control", ":0", *settings)) as ready:
         bootstrap, _, control = ready.partition(" control=")

@@ -15,7 +15,7 @@ from tests.restarting import SERVE, kill, restart, start
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 
 
-def test_a_share_group_from_its_first_record_to_its_end(bootstrap: str) -> None:
+def test_complete_share_group_lifecycle(bootstrap: str) -> None:
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     asked = ["--bootstrap-server", bootstrap]
     of_group = [*asked, "--group", group]
@@ -48,7 +48,7 @@ def test_share_groups_are_a_feature(bootstrap: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["batch_optimized", "record_limit"])
-def test_every_record_is_done_with_once_whoever_comes_and_goes(bootstrap: str, mode: str) -> None:
+def test_churn_leaves_each_record_processed_once(bootstrap: str, mode: str) -> None:
     name, group = shared(bootstrap)
     told = said("SharingConsumers", bootstrap, name, group, mode, "20000", "4").splitlines()
     assert told[-4:] == ["done 20000", "unheard 0", "twice 0", "late 0"]
@@ -56,7 +56,7 @@ def test_every_record_is_done_with_once_whoever_comes_and_goes(bootstrap: str, m
 
 
 @pytest.mark.needs("our own broker")
-def test_every_record_is_done_with_once_whatever_is_killed(tmp_path: Path) -> None:
+def test_kills_leave_each_record_processed_once(tmp_path: Path) -> None:
     bootstrap = start(tmp_path, SERVE)
     name, group = shared(bootstrap)
     members = Process(command("SharingConsumers", bootstrap, name, group, "batch_optimized", "60000", "4"))

@@ -30,7 +30,7 @@ def application(request: pytest.FixtureRequest, bootstrap: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("application", ["at_least_once"], indirect=True)
-def test_instances_share_the_work_and_one_that_crashes_is_replaced(application: Application) -> None:
+def test_crashed_instance_is_replaced(application: Application) -> None:
     first, second = application.start(), application.start()
     expected = application.produce(0, 400)
     assert set(application.copied(expected)) == set(expected)
@@ -49,7 +49,7 @@ def test_instances_share_the_work_and_one_that_crashes_is_replaced(application: 
 
 
 @pytest.mark.parametrize("application", ["exactly_once_v2"], indirect=True)
-def test_exactly_once_holds_while_instances_come_leave_and_crash(application: Application) -> None:
+def test_exactly_once_survives_crashes(application: Application) -> None:
     traffic = Traffic(application)
     application.crashes_in_a_transaction("first")
     first, second = application.start("first"), application.start("second")

@@ -44,7 +44,7 @@ def application(tmp_path: Path) -> Iterator[Made]:
             instance.crash()
 
 
-def test_every_record_is_counted_once_while_processes_come_leave_and_crash(bootstrap: str, application: Made) -> None:
+def test_records_count_once_despite_churn(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap)
     digits = stream.count_last_digits()
     traffic = Traffic(stream)
@@ -63,7 +63,7 @@ def test_every_record_is_counted_once_while_processes_come_leave_and_crash(boots
     check(stream, digits, traffic.stop())
 
 
-def test_who_kept_a_copy_takes_over(bootstrap: str, application: Made) -> None:
+def test_standby_owner_takes_over(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap, "streams.num.standby.replicas=1")
     digits = stream.count_last_digits()
     first, second = stream.start("first"), stream.start("second")
@@ -82,7 +82,7 @@ def test_who_kept_a_copy_takes_over(bootstrap: str, application: Made) -> None:
     check(stream, digits, expected)
 
 
-def test_a_stream_without_a_store_is_copied(bootstrap: str, application: Made) -> None:
+def test_stateless_stream_is_copied(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap, guarantee="at_least_once")
     stream.count_last_digits()
     first, second, third = (stream.start(name) for name in ("first", "second", "third"))
@@ -92,7 +92,7 @@ def test_a_stream_without_a_store_is_copied(bootstrap: str, application: Made) -
         instance.stop()
 
 
-def test_another_topology_is_refused_until_the_group_is_deleted(bootstrap: str, application: Made) -> None:
+def test_new_topology_needs_group_deletion(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap, guarantee="at_least_once")
     stream.count_last_digits()
     stream.start("old")
@@ -112,7 +112,7 @@ def test_another_topology_is_refused_until_the_group_is_deleted(bootstrap: str, 
 
 
 @pytest.mark.needs("our own broker")
-def test_coordinator_and_leaders_move_and_brokers_stop(application: Made) -> None:
+def test_moved_coordinators_and_stopped_brokers(application: Made) -> None:
     options = ("--control", ":0", "--set", "default.replication.factor=3")
     with serving(nodes=3, options=options) as ready:
         bootstrap, _, control = ready.partition(" control=")
@@ -134,7 +134,7 @@ def test_coordinator_and_leaders_move_and_brokers_stop(application: Made) -> Non
 
 
 @pytest.mark.needs("our own broker")
-def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path, application: Made) -> None:
+def test_killed_broker_loses_nothing(tmp_path: Path, application: Made) -> None:
     bootstrap = start(tmp_path, SERVE)
     try:
         stream = application(bootstrap)
@@ -176,7 +176,7 @@ def told_of(word: str, lines: list[str]) -> set[str]:
 # Kafka's own tool
 
 
-def test_a_streams_group_from_its_first_task_to_its_end(bootstrap: str, application: Made) -> None:
+def test_complete_streams_group_lifecycle(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap, guarantee="at_least_once")
     stream.count_last_digits()
     asked = ["--bootstrap-server", bootstrap]

@@ -88,7 +88,7 @@ def test_confluent_kafka_copies_exactly_once(bootstrap: str) -> None:
     assert read_committed(bootstrap, target, COUNT) == [str(number).encode() for number in range(COUNT)]
 
 
-def test_aiokafka_reads_only_what_aiokafka_committed(bootstrap: str) -> None:
+def test_aiokafka_reads_only_committed_records(bootstrap: str) -> None:
     topic = new_topic(bootstrap)
 
     async def play() -> list[bytes]:
@@ -125,7 +125,7 @@ def test_kafka_python_aborts_and_commits(bootstrap: str) -> None:
     assert read_committed(bootstrap, topic, 2) == [b"1", b"3"]
 
 
-def test_a_newer_producer_fences_an_older_one(bootstrap: str) -> None:
+def test_newer_producer_fences_older_one(bootstrap: str) -> None:
     topic, transactional_id = new_topic(bootstrap), f"txn-{uuid4().hex[:8]}"
     older = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
     older.init_transactions(PATIENCE_S)

@@ -24,27 +24,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("time_again", range(TIMES))
 
 
-def test_a_cluster_of_ones_own(kafka: SyncCluster) -> None:
+def test_function_cluster(kafka: SyncCluster) -> None:
     kafka.topics.create("orders")
     assert kafka.topics.append("orders", "a", "b") == 0
     assert kafka.topics.values("orders") == [b"a", b"b"]
 
 
-def test_a_cluster_for_all(kafka_session: SyncCluster) -> None:
+def test_session_cluster(kafka_session: SyncCluster) -> None:
     name = f"orders-{uuid4()}"
     kafka_session.topics.create(name, partitions=3)
     assert kafka_session.topics.end(name, partition=2) == 0
 
 
 @pytest.mark.kafka(nodes=3, settings={"group.max.size": 2})
-async def test_a_coroutine(kafka: Cluster) -> None:
+async def test_coroutine(kafka: Cluster) -> None:
     await kafka.clock.advance(seconds=45)
     assert kafka.clock.now_ms >= 45_000
     with pytest.raises(TimeoutError):
         await kafka.group("billing").wait_stable(timeout=0.01)
 
 
-def test_a_consumer_that_waits(kafka: SyncCluster) -> None:
+def test_waiting_consumer(kafka: SyncCluster) -> None:
     kafka.topics.create("orders", partitions=2)
     kafka.topics.append("orders", "a", "b", partition=1)
     consumer = KafkaConsumer(
@@ -80,6 +80,6 @@ async def test_one_of_two_that_hangs(kafka: Cluster) -> None:
     await asyncio.gather(*(each.stop() for each in members))
 
 
-def test_a_gate_that_is_forgotten() -> None:
+def test_forgotten_gate() -> None:
     with pytest.warns(UserWarning, match="still held"), Cluster() as kafka:
         kafka.gates.hold("join-complete")

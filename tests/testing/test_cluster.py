@@ -43,7 +43,7 @@ async def consumers(kafka: Cluster, group: str) -> AsyncIterator[dict[str, AIOKa
         await asyncio.gather(*(each.stop() for each in members.values()))
 
 
-async def test_a_group_of_three_and_one_that_hangs() -> None:
+async def test_frozen_member_of_three() -> None:
     async with Cluster(nodes=3, seed=7) as kafka:
         kafka.topics.create("orders", partitions=6)
         group = kafka.group("billing")
@@ -64,7 +64,7 @@ async def test_a_group_of_three_and_one_that_hangs() -> None:
             assert group.offsets
 
 
-async def test_a_commit_that_a_zombie_cannot_write_finds_the_new_coordinator() -> None:
+async def test_zombie_commit_reaches_new_coordinator() -> None:
     async with Cluster(nodes=3) as kafka:
         kafka.topics.create("orders", partitions=6)
         group = kafka.group("billing")
@@ -83,7 +83,7 @@ async def test_a_commit_that_a_zombie_cannot_write_finds_the_new_coordinator() -
         assert kafka.violations == []
 
 
-async def test_two_clusters_do_not_know_of_each_other() -> None:
+async def test_two_clusters_are_independent() -> None:
     async with Cluster() as one, Cluster() as other:
         one.topics.create("orders")
         assert one.topics.end("orders") == 0
@@ -93,7 +93,7 @@ async def test_two_clusters_do_not_know_of_each_other() -> None:
         assert other.clock.now_ms < 3_600_000 <= one.clock.now_ms
 
 
-def test_without_async_the_words_are_the_same() -> None:
+def test_synchronous_cluster_has_same_methods() -> None:
     with Cluster(nodes=2) as kafka:
         assert kafka.nodes == [1, 2]
         kafka.topics.create("orders", partitions=2)
@@ -117,7 +117,7 @@ def test_without_async_the_words_are_the_same() -> None:
         consumer.close()
 
 
-def test_what_is_handed_out_is_the_same_however_it_was_asked_for() -> None:
+def test_equal_objects_compare_equal() -> None:
     with Cluster() as kafka:
         gate, other = kafka.gates.hold("join-complete"), kafka.gates.hold("sync-response")
         assert gate == kafka.gates.find("join-complete") != other
@@ -131,7 +131,7 @@ def test_what_is_handed_out_is_the_same_however_it_was_asked_for() -> None:
         other.open()
 
 
-def test_what_does_not_come_about_says_what_is_there_instead() -> None:
+def test_wait_timeout_shows_actual_state() -> None:
     with (
         Cluster() as kafka,
         pytest.raises(TimeoutError, match=r"group nobody \(Dead, .* members: none\) is not stable"),
@@ -139,7 +139,7 @@ def test_what_does_not_come_about_says_what_is_there_instead() -> None:
         kafka.group("nobody").wait_stable(members=3, timeout=0.01)
 
 
-def test_who_is_not_there_cannot_be_looked_at() -> None:
+def test_missing_member_is_an_error() -> None:
     with (
         Cluster() as kafka,
         pytest.raises(LookupError, match="ada is not a member of group billing; its members: none"),
@@ -155,13 +155,13 @@ def test_settings_are_kafkas() -> None:
         Cluster(settings={"num.partition": 3})
 
 
-def test_the_same_seed_gives_the_same_cluster() -> None:
+def test_same_seed_gives_same_cluster() -> None:
     with Cluster(seed=7) as one, Cluster(seed=7) as other:
         assert one.seed == other.seed == 7
         assert one.id == other.id
 
 
-async def test_a_gate_that_is_still_held_at_the_end_is_a_warning() -> None:
+async def test_held_gate_warns_at_end() -> None:
     with pytest.warns(UserWarning, match="gate join-complete was still held; waiting: none"):
         async with Cluster() as kafka:
             kafka.gates.hold("join-complete")
@@ -169,7 +169,7 @@ async def test_a_gate_that_is_still_held_at_the_end_is_a_warning() -> None:
         remote.gates.hold("sync-response", group="billing")
 
 
-def test_a_cluster_is_asked_within_its_block() -> None:
+def test_cluster_needs_its_block() -> None:
     cluster = Cluster()
     with pytest.raises(RuntimeError, match="has not started"):
         _ = cluster.bootstrap
@@ -181,7 +181,7 @@ def test_a_cluster_is_asked_within_its_block() -> None:
         group.wait_stable()
 
 
-def test_what_cannot_be_is_refused_at_once() -> None:
+def test_invalid_options_fail_immediately() -> None:
     with pytest.raises(ValueError, match=r"did you mean test\?"):
         Cluster(profile="tests")
     with pytest.raises(ValueError, match="nodes must be an integer"):
@@ -196,6 +196,6 @@ def test_what_cannot_be_is_refused_at_once() -> None:
             kafka.stop_node(1)
 
 
-def test_an_ipv6_address_has_its_brackets() -> None:
+def test_ipv6_address_has_brackets() -> None:
     with Cluster(host="::1") as kafka:
         assert kafka.bootstrap.startswith("[::1]:")

@@ -20,7 +20,7 @@ GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 @pytest.mark.clients
 @pytest.mark.timeout(180)
-async def test_a_consumer_needs_rights_on_its_group_and_its_topic() -> None:
+async def test_consumer_needs_group_and_topic_rights() -> None:
     async with Cluster(settings=GUARDED) as kafka:
         kafka.topics.create("orders")
         kafka.acls.allow("User:*", "Read", topic="orders")
@@ -47,7 +47,7 @@ async def test_a_consumer_needs_rights_on_its_group_and_its_topic() -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(180)
-async def test_a_rule_denies_one_producer_where_there_is_no_authorizer() -> None:
+async def test_rule_denies_producer_without_authorizer() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         with kafka.faults.on(client_id="bob").deny("Write", topic="orders"):
@@ -61,7 +61,7 @@ async def test_a_rule_denies_one_producer_where_there_is_no_authorizer() -> None
         assert [record.value for record in kafka.topics.records("orders")] == [b"one"]
 
 
-async def test_acls_want_an_authorizer_a_principal_and_a_resource() -> None:
+async def test_acl_needs_authorizer_principal_and_resource() -> None:
     async with Cluster() as kafka:
         with pytest.raises(ControlError, match=r"no authorizer; start it with the setting authorizer\.class\.name=org"):
             kafka.acls.allow("User:alice", "Read", topic="orders")
@@ -75,7 +75,7 @@ async def test_acls_want_an_authorizer_a_principal_and_a_resource() -> None:
         assert repr(kafka.acls) == "<ACLs: none>"
 
 
-def test_the_words_without_await() -> None:
+def test_acls_without_await() -> None:
     with Cluster(settings=GUARDED) as kafka:
         acl = kafka.acls.deny("User:alice", "Write", topic="orders", host="10.0.0.1")
         assert str(acl) == "User:alice from 10.0.0.1: DENY WRITE on TOPIC:LITERAL:orders"
@@ -89,7 +89,7 @@ def test_the_words_without_await() -> None:
         assert [str(each) for each in kafka.acls] == ["User:bob from *: ALLOW READ on TOPIC:LITERAL:orders"]
 
 
-async def test_what_a_test_has_allowed_ends_with_it_and_what_clients_have_made_stays() -> None:
+async def test_acls_end_with_their_test() -> None:
     async with Cluster(settings=GUARDED) as kafka:
         access = kafka.laboratory.cluster.access
         assert access is not None

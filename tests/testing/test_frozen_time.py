@@ -59,29 +59,29 @@ def a_session_ends(kafka: SyncCluster) -> None:
             assert group.history[-1].cause == "session expired"
 
 
-def test_the_time_stands_still_around_a_test(kafka: SyncCluster) -> None:
+def test_frozen_time_around_test(kafka: SyncCluster) -> None:
     with freeze_time(LEAP_DAY):
         a_session_ends(kafka)
 
 
-def test_a_cluster_is_first_made_while_it_stands_still() -> None:
+def test_cluster_is_created_under_freeze() -> None:
     with freeze_time(LEAP_DAY), Cluster() as kafka:
         a_session_ends(kafka)
 
 
 @freeze_time(LEAP_DAY)
-def test_a_decorator_does_it(kafka: SyncCluster) -> None:
+def test_decorator_freezes_time(kafka: SyncCluster) -> None:
     a_session_ends(kafka)
 
 
 @pytest.mark.parametrize("tick", [False, True])
-def test_the_wall_clock_is_another_one(kafka: SyncCluster, tick: bool) -> None:
+def test_wall_clock_may_be_changed(kafka: SyncCluster, tick: bool) -> None:
     with time_machine.travel(LEAP_DAY, tick=tick):
         a_session_ends(kafka)
 
 
 @pytest.mark.parametrize("real_asyncio", [False, True])
-async def test_clients_in_the_loop_of_the_test(kafka: Cluster, real_asyncio: bool) -> None:
+async def test_clients_in_test_loop(kafka: Cluster, real_asyncio: bool) -> None:
     kafka.topics.create("orders")
     with freeze_time(LEAP_DAY, real_asyncio=real_asyncio):
         async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
@@ -93,7 +93,7 @@ async def test_clients_in_the_loop_of_the_test(kafka: Cluster, real_asyncio: boo
             assert (await consumer.getone()).value == b"a"
 
 
-async def test_a_wait_in_a_loop_that_stands_still_says_so() -> None:
+async def test_frozen_loop_wait_raises() -> None:
     """The cluster is in the test's own loop, where no timer rings."""
     async with Cluster() as kafka:
         with freeze_time(LEAP_DAY), pytest.raises(ControlError, match=r"stands still.*real_asyncio=True"):

@@ -56,7 +56,7 @@ def removed(group: SyncGroup) -> list[str | None]:
     return [event.client_id for event in group.events if event.kind == "member_removed"]
 
 
-async def test_aiokafka_as_it_comes_survives_the_crash_of_another() -> None:
+async def test_aiokafka_survives_crash_of_another() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
         ada, bob = [
@@ -77,7 +77,7 @@ async def test_aiokafka_as_it_comes_survives_the_crash_of_another() -> None:
 @pytest.mark.parametrize(
     ("make", "wait"), [(with_kafka_python, 100), (with_librdkafka, 0.1), (with_consumer_protocol, 0.1)]
 )
-def test_so_do_others_that_are_polled_in_threads(make: Callable[[str, str], Any], wait: Any) -> None:
+def test_polling_threads_survive_crashed_member(make: Callable[[str, str], Any], wait: Any) -> None:
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
         with services(kafka, make, wait) as group, kafka.faults.freeze(group="billing", member="bob"):
@@ -87,7 +87,7 @@ def test_so_do_others_that_are_polled_in_threads(make: Callable[[str, str], Any]
             assert [str(each) for each in group.members] == ["ada"]
 
 
-def test_a_jump_over_a_rebalance_of_a_consumer_group_leaves_nobody_behind() -> None:
+def test_jump_over_rebalance_keeps_members() -> None:
     """Eve joins when the jump begins: ada and bob have to give up partitions before their rebalance timeouts end."""
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
@@ -114,7 +114,7 @@ def left_by_bob() -> Iterator[tuple[SyncCluster, SyncGroup]]:
             yield kafka, group
 
 
-def test_whom_a_jump_did_not_wait_for_any_longer_is_told() -> None:
+def test_jump_reports_late_members() -> None:
     """Her heartbeats hear of the rebalance, and she can't rejoin: nobody polls."""
     with left_by_bob() as (kafka, group):
         with pytest.warns(
@@ -125,7 +125,7 @@ def test_whom_a_jump_did_not_wait_for_any_longer_is_told() -> None:
         assert [str(each) for each in group.members] == []
 
 
-def test_without_patience_a_jump_waits_for_nobody() -> None:
+def test_jump_without_patience_waits_for_nobody() -> None:
     with left_by_bob() as (kafka, group):
         began = time.monotonic()
         kafka.clock.advance(minutes=6, patience=0)
@@ -133,7 +133,7 @@ def test_without_patience_a_jump_waits_for_nobody() -> None:
         assert removed(group) == ["bob", "ada"], group.timeline()
 
 
-def test_nobody_waits_for_a_member_whose_request_the_test_holds() -> None:
+def test_jump_ignores_member_held_by_test() -> None:
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
         with (

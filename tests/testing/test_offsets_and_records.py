@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
-async def test_records_of_all_partitions_with_keys_and_headers() -> None:
+async def test_all_partitions_with_keys_and_headers() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=2)
         kafka.topics.append("orders", "b", None, partition=1, key="k", headers={"trace": "7", "empty": None})
@@ -37,7 +37,7 @@ async def test_records_of_all_partitions_with_keys_and_headers() -> None:
         ([7], "a value must be text, bytes or None, got 7"),
     ],
 )
-async def test_what_is_no_value_is_refused(values: list[object], advice: str) -> None:
+async def test_invalid_value_is_rejected(values: list[object], advice: str) -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         with pytest.raises(ValueError, match=advice):
@@ -45,7 +45,7 @@ async def test_what_is_no_value_is_refused(values: list[object], advice: str) ->
         assert kafka.topics.end("orders") == 0
 
 
-async def test_records_of_a_transaction_come_without_its_markers() -> None:
+async def test_transactional_records_omit_markers() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id="t")
@@ -57,7 +57,7 @@ async def test_records_of_a_transaction_come_without_its_markers() -> None:
         assert kafka.topics.end("orders") == 2
 
 
-async def test_a_missing_codec_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_codec_names_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise CodecMissingError("cramjam is not installed")
 
@@ -105,7 +105,7 @@ async def test_with_replicas_another_node_leads() -> None:
             kafka.topics.create("more", replicas=4)
 
 
-async def test_offsets_are_set_before_a_service_starts_and_watched_while_it_runs() -> None:
+async def test_offsets_are_set_and_observed() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders", partitions=2)
         kafka.topics.append("orders", "a", "b", "c")
@@ -165,14 +165,14 @@ async def test_offsets_are_set_before_a_service_starts_and_watched_while_it_runs
         (5, "offsets must be a mapping"),
     ],
 )
-async def test_what_cannot_be_committed_is_refused(offsets: object, advice: str) -> None:
+async def test_invalid_commit_is_rejected(offsets: object, advice: str) -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         with pytest.raises(ValueError, match=advice):
             await kafka.group("billing").commit(offsets)  # type: ignore[arg-type]
 
 
-async def test_a_member_that_goes_on_from_a_reset_is_no_violation() -> None:
+async def test_reset_offset_is_no_violation() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")
         kafka.topics.append("orders", "a", "b", "c")
@@ -189,7 +189,7 @@ async def test_a_member_that_goes_on_from_a_reset_is_no_violation() -> None:
         assert kafka.violations == []
 
 
-async def test_what_is_there_shows_itself() -> None:
+async def test_repr_shows_state() -> None:
     async with Cluster(seed=3) as kafka:
         kafka.topics.create("orders", partitions=2)
         gate = kafka.gates.hold("join-complete")
@@ -203,7 +203,7 @@ async def test_what_is_there_shows_itself() -> None:
         assert "runs 1 times as fast" in repr(kafka.clock)
 
 
-def test_a_prompt_completes_what_is_there() -> None:
+def test_prompt_completes_attributes() -> None:
     with Cluster() as kafka:
         assert {"bootstrap", "topics", "group"} <= set(dir(kafka))
         assert {"lag", "wait_caught_up", "reset"} <= set(dir(kafka.group("billing")))

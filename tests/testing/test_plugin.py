@@ -12,7 +12,7 @@ pytest_plugins = ["pytester"]
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
 
-def test_a_test_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
+def test_each_test_has_own_cluster(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -27,7 +27,7 @@ def test_a_test_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_a_coroutine_awaits_the_same_words(pytester: pytest.Pytester) -> None:
+def test_coroutine_awaits_same_methods(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -45,7 +45,7 @@ def test_a_coroutine_awaits_the_same_words(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_the_cluster_of_a_run_is_the_same_in_every_test(pytester: pytest.Pytester) -> None:
+def test_session_cluster_is_shared(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -59,7 +59,7 @@ def test_the_cluster_of_a_run_is_the_same_in_every_test(pytester: pytest.Pyteste
     result.assert_outcomes(passed=2)
 
 
-def test_a_failing_test_prints_its_seed_and_its_groups(pytester: pytest.Pytester) -> None:
+def test_failing_test_prints_seed_and_groups(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -79,7 +79,7 @@ def test_a_failing_test_prints_its_seed_and_its_groups(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(["*kafka, seed 11 (repeat with --kafka-seed 11)*", "group billing (Empty, *"])
 
 
-def test_a_gate_that_is_still_held_is_opened_and_reported(pytester: pytest.Pytester) -> None:
+def test_held_gate_is_opened_and_reported(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -91,7 +91,7 @@ def test_a_gate_that_is_still_held_is_opened_and_reported(pytester: pytest.Pytes
     result.stdout.fnmatch_lines(["*gate join-complete was still held; waiting: none*"])
 
 
-def test_so_is_one_of_the_whole_run(pytester: pytest.Pytester) -> None:
+def test_session_gate_is_opened(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -109,7 +109,7 @@ def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=6)
 
 
-def test_a_fixture_waits_and_a_coroutine_awaits(pytester: pytest.Pytester) -> None:
+def test_sync_and_async_fixtures(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -144,7 +144,7 @@ def test_a_fixture_waits_and_a_coroutine_awaits(pytester: pytest.Pytester) -> No
     result.assert_outcomes(passed=3)
 
 
-def test_nothing_is_left_in_the_cluster_of_a_run(pytester: pytest.Pytester) -> None:
+def test_session_cluster_is_cleaned(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -163,7 +163,7 @@ def test_nothing_is_left_in_the_cluster_of_a_run(pytester: pytest.Pytester) -> N
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
-def test_a_violation_fails_its_test_and_prints_the_groups(pytester: pytest.Pytester, kafka: str) -> None:
+def test_violation_fails_test(pytester: pytest.Pytester, kafka: str) -> None:
     result = run(
         pytester,
         f"""
@@ -181,7 +181,7 @@ def test_a_violation_fails_its_test_and_prints_the_groups(pytester: pytest.Pytes
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
-def test_a_fixture_that_fails_prints_the_groups_too(pytester: pytest.Pytester, kafka: str) -> None:
+def test_failing_fixture_prints_groups(pytester: pytest.Pytester, kafka: str) -> None:
     result = run(
         pytester,
         f"""
@@ -211,7 +211,7 @@ WRONG_MARKS = {
 """With the advice that each brings."""
 
 
-def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester) -> None:
+def test_invalid_mark_is_rejected(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         "import pytest\n"
@@ -226,7 +226,7 @@ def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester) -> None:
     assert "plugin.py" not in result.stdout.str()
 
 
-def test_the_fixtures_of_a_test_end_after_its_rules_and_gates(pytester: pytest.Pytester) -> None:
+def test_fixtures_end_after_rules_and_gates(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -249,7 +249,7 @@ def test_the_fixtures_of_a_test_end_after_its_rules_and_gates(pytester: pytest.P
     result.stdout.fnmatch_lines(["*join-complete* was still held; waiting: none"])
 
 
-def test_a_failing_test_tells_of_rules_that_never_acted(pytester: pytest.Pytester) -> None:
+def test_failing_test_lists_unused_rules(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -269,7 +269,7 @@ def test_a_failing_test_tells_of_rules_that_never_acted(pytester: pytest.Pyteste
     )
 
 
-def test_a_forgotten_await_is_warned_of_with_its_line(pytester: pytest.Pytester) -> None:
+def test_forgotten_await_warns_with_line(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -295,7 +295,7 @@ def test_both_clusters_in_one_test(pytester: pytest.Pytester) -> None:
     assert result.stdout.str().count("(repeat with --kafka-seed") == 2
 
 
-def test_a_mark_does_nothing_to_the_cluster_of_the_run(pytester: pytest.Pytester) -> None:
+def test_mark_does_not_change_session_cluster(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -310,7 +310,7 @@ def test_a_mark_does_nothing_to_the_cluster_of_the_run(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(["*configures the fixture `kafka`*"])
 
 
-def test_a_wait_that_is_too_long_is_told_without_our_frames(pytester: pytest.Pytester) -> None:
+def test_timeout_hides_internal_frames(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -326,7 +326,7 @@ def test_a_wait_that_is_too_long_is_told_without_our_frames(pytester: pytest.Pyt
     assert "futures" not in text
 
 
-def test_clients_that_stop_after_the_fixture_find_their_cluster_still(pytester: pytest.Pytester) -> None:
+def test_late_clients_reach_closed_fixture(pytester: pytest.Pytester) -> None:
     """aiokafka tries to commit for ever, and librdkafka to leave for 45 s, when their cluster is gone."""
     result = run(
         pytester,

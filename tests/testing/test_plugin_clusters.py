@@ -38,7 +38,7 @@ def test_several_tests_share_a_cluster(pytester: pytest.Pytester, scope: str) ->
     result.assert_outcomes(passed=3)
 
 
-def test_a_mark_of_the_module_is_for_its_cluster(pytester: pytest.Pytester) -> None:
+def test_module_mark_configures_its_cluster(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -58,7 +58,7 @@ def test_a_mark_of_the_module_is_for_its_cluster(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["*A mark of the module can*"])
 
 
-def test_a_factory_makes_as_many_as_a_test_wants(pytester: pytest.Pytester) -> None:
+def test_factory_creates_several_clusters(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -75,7 +75,7 @@ def test_a_factory_makes_as_many_as_a_test_wants(pytester: pytest.Pytester) -> N
     assert result.stdout.str().count("(repeat with --kafka-seed") == 2
 
 
-def test_what_a_cluster_is_comes_from_configuration_mark_and_parameter(pytester: pytest.Pytester) -> None:
+def test_cluster_options_come_from_three_places(pytester: pytest.Pytester) -> None:
     pytester.makeini(
         """
         [pytest]
@@ -123,7 +123,7 @@ def test_what_a_cluster_is_comes_from_configuration_mark_and_parameter(pytester:
         ("kafka_profile = tests", "did you mean test[?]"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_refused(pytester: pytest.Pytester, line: str, advice: str) -> None:
+def test_invalid_configuration_is_rejected(pytester: pytest.Pytester, line: str, advice: str) -> None:
     pytester.makeini(f"[pytest]\n{line}\n")
     result = run(
         pytester,
@@ -137,7 +137,7 @@ def test_a_configuration_that_is_wrong_is_refused(pytester: pytest.Pytester, lin
     assert "plugin.py" not in result.stdout.str()
 
 
-def test_a_failing_test_prints_what_happened_in_it_alone(pytester: pytest.Pytester) -> None:
+def test_failing_test_prints_only_its_events(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """

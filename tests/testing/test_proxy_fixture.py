@@ -29,24 +29,24 @@ async def test_a_coroutine_has_the_same_words(kafka_proxy):
 """
 
 
-def test_a_test_has_a_proxy_before_a_cluster_that_is_there(pytester: pytest.Pytester) -> None:
+def test_proxy_in_front_of_existing_cluster(pytester: pytest.Pytester) -> None:
     with Cluster() as kafka:
         run(pytester, TESTS, f"--kafka-proxy={kafka.bootstrap}").assert_outcomes(passed=3)
 
 
-def test_a_cluster_that_is_away_fails_tests_with_a_sentence(pytester: pytest.Pytester) -> None:
+def test_unreachable_cluster_fails_tests(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_one(kafka_proxy): ...", "--kafka-proxy=127.0.0.1:1")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*127.0.0.1:1: nothing listens there*"])
 
 
-def test_so_does_one_that_nobody_has_named(pytester: pytest.Pytester) -> None:
+def test_unnamed_cluster_fails_tests(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_one(kafka_proxy): ...")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*set --kafka-proxy HOST:PORT*"])
 
 
-def test_clients_of_a_proxy_are_told_where_to_begin_in_their_own_words() -> None:
+def test_proxy_clients_get_library_config() -> None:
     with Cluster() as kafka, Proxy(kafka.bootstrap) as proxy:
         assert proxy.client_config() == {"bootstrap.servers": proxy.bootstrap}
         assert proxy.client_config("bob", library="aiokafka") == {"bootstrap_servers": proxy.bootstrap}

@@ -12,7 +12,7 @@ from kohort.testing import Cluster
 SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "alice", "sasl.password": "alice-secret"}
 
 
-async def test_each_library_is_told_in_its_own_words() -> None:
+async def test_each_library_gets_its_config() -> None:
     async with Cluster(security="SASL_SSL") as kafka:
         address = {"bootstrap.servers": kafka.bootstrap, "security.protocol": "SASL_SSL"}
         config = kafka.client_config("alice")
@@ -29,7 +29,7 @@ async def test_each_library_is_told_in_its_own_words() -> None:
     assert not Path(ca).exists()
 
 
-async def test_certificates_take_the_place_of_passwords_over_ssl() -> None:
+async def test_certificates_replace_passwords_over_ssl() -> None:
     async with Cluster(security="SSL") as kafka:
         config = kafka.client_config("bob", library="librdkafka")
         own = Path(config["ssl.certificate.location"])
@@ -39,13 +39,13 @@ async def test_certificates_take_the_place_of_passwords_over_ssl() -> None:
         assert not [name for name in config if name.startswith("sasl")]
 
 
-async def test_a_plain_cluster_tells_its_addresses() -> None:
+async def test_plaintext_cluster_gives_its_address() -> None:
     async with Cluster() as kafka:
         assert kafka.client_config() == {"bootstrap.servers": kafka.bootstrap}
         assert kafka.client_config(library="aiokafka") == {"bootstrap_servers": kafka.bootstrap}
 
 
-async def test_what_there_is_none_of_is_named() -> None:
+async def test_unknown_security_and_user_are_named() -> None:
     with pytest.raises(ControlError, match="unknown security 'SASL-SSL'; did you mean SASL_SSL"):
         Cluster(security="SASL-SSL")
     with pytest.raises(ControlError, match="security and the setting listeners exclude each other"):
@@ -59,12 +59,12 @@ async def test_what_there_is_none_of_is_named() -> None:
             kafka.client_config(mechanism="SCRAM")
 
 
-def test_a_secured_cluster_in_a_thread() -> None:
+def test_secured_cluster_in_thread() -> None:
     with Cluster(2, security="SASL_PLAINTEXT") as kafka:
         assert len(kafka.bootstrap.split(",")) == 2
         assert kafka.client_config("bob", library="kafka-python")["sasl_plain_username"] == "bob"
 
 
-async def test_listeners_may_be_set_by_hand_too() -> None:
+async def test_listeners_may_be_set_directly() -> None:
     async with Cluster(settings={"listeners": "PLAINTEXT://127.0.0.1:0"}) as kafka:
         assert kafka.client_config() == {"bootstrap.servers": kafka.bootstrap}

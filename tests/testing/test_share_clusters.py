@@ -26,7 +26,7 @@ def worker(kafka: Cluster) -> ShareConsumer:
     return made
 
 
-async def test_a_leader_that_goes_takes_with_it_what_it_knows() -> None:
+async def test_leader_loses_unwritten_state() -> None:
     async with Cluster(nodes=3) as kafka:
         kafka.topics.create("orders", replicas=3)
         kafka.topics.append("orders", "a", "b")

@@ -24,7 +24,7 @@ from tests.support.seeds import SEEDS, STEPS, is_known
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_record_is_one_members_until_it_is_done_with(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_record_has_one_owner(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "SLICE_BYTES", 2_000)
     monkeypatch.setattr(replay, "STEP_BYTES", 500)
     queues = Queues(seed)
@@ -50,7 +50,7 @@ def test_promises_hold_with_small_slices(seed: int, size: int, monkeypatch: pyte
         ("what may be had is passed", "were never done with"),
     ],
 )
-def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_invariant_is_detected(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken == "locks end early":
         monkeypatch.setattr(SharePartition, "lock_expiry_ms", lambda self, now_ms: now_ms + 300)
     elif broken == "what is accepted may be had again":

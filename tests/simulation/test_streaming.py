@@ -49,7 +49,7 @@ def test_every_task_has_one_owner(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         ("nobody gets a standby", "has 0 standbys"),
     ],
 )
-def test_a_broken_promise_is_noticed(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_invariant_is_detected(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken.startswith("tasks are given"):
         monkeypatch.setattr(TaskOwners, "is_active", lambda self, subtopology_id, partition: False)
     elif broken.startswith("a process"):

@@ -124,7 +124,7 @@ def test_trailing_bytes_are_ignored() -> None:
          "0001 67 00000001 0001 6d ffdf3b645a1cac09 00000000"),
     ],
 )  # fmt: skip
-def test_accepts_what_kafka_accepts(name: str, version: int, body: str, plain: str) -> None:
+def test_accepts_same_input_as_kafka(name: str, version: int, body: str, plain: str) -> None:
     """Seen on Apache Kafka 4.3: it answers all of them."""
     message = load(name)
     assert message.read(version, bytes.fromhex(body), 0) == message.read(version, bytes.fromhex(plain), 0)

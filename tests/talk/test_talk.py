@@ -16,7 +16,7 @@ def outcome(tmp_path: Path, *lines: str) -> list[str]:
     return play(read_conversation(path)).splitlines()
 
 
-def test_what_differs_is_shown_with_all_that_happened_before(tmp_path: Path) -> None:
+def test_difference_shows_earlier_lines(tmp_path: Path) -> None:
     told = outcome(
         tmp_path,
         "given ada shares a stable group",
@@ -64,7 +64,7 @@ def test_nothing_passes_by_itself(tmp_path: Path, lines: list[str], complaint: s
         ("ada PushTelemetry v0", "kohort does not serve PushTelemetry"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+def test_invalid_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
     with pytest.raises(ScriptError) as problem:
         outcome(tmp_path, line)
     assert f"example.talk:5: {complaint}" in str(problem.value)
@@ -120,7 +120,7 @@ def test_comparison(expected: Value, received: Value, same: bool) -> None:
     assert bool(differences("Any", expected, received, {"known": "known"})) is not same
 
 
-def test_names_stand_for_what_they_met_first() -> None:
+def test_names_bind_to_first_value() -> None:
     names: Names = {}
     assert not differences("Any", {"a": "$x"}, {"a": 7}, names)
     assert names == {"x": 7}

@@ -18,13 +18,13 @@ WANTED = os.environ.get("KOHORT_COMPILED") == "1"
 """Whether these tests are there for a compiled kohort: `make check-compiled` says so."""
 
 
-def test_either_all_modules_of_the_list_are_compiled_or_none() -> None:
+def test_modules_are_all_compiled_or_plain() -> None:
     compiled = {path for path in listed() if is_compiled(path)}
     assert compiled == (set(listed()) if WANTED else set())
     assert build() == ("compiled" if WANTED else "plain Python")
 
 
-def test_the_list_names_modules_once_and_none_that_must_stay_plain() -> None:
+def test_module_list_is_valid() -> None:
     assert len(listed()) == len(set(listed()))
     assert [path for path in listed() if not (ROOT / path).is_file()] == []
     rooms = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"tests"}
@@ -33,7 +33,7 @@ def test_the_list_names_modules_once_and_none_that_must_stay_plain() -> None:
 
 
 @pytest.mark.parametrize("path", listed())
-def test_a_compiled_module_keeps_no_field_as_object(path: str) -> None:
+def test_compiled_module_has_no_object_field(path: str) -> None:
     """mypyc makes a module of such a NamedTuple or dataclass that fails when it is imported: KeyError 'object'."""
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.ClassDef) and (
@@ -46,13 +46,13 @@ def test_a_compiled_module_keeps_no_field_as_object(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", listed())
-def test_a_compiled_module_keeps_nothing_by_cached_property(path: str) -> None:
+def test_compiled_module_uses_no_cached_property(path: str) -> None:
     """In a compiled class it is a property that is computed each time."""
     assert "cached_property" not in (ROOT / path).read_text()
 
 
 @pytest.mark.parametrize("path", listed())
-def test_what_a_compiled_function_returns_is_written_down(path: str) -> None:
+def test_compiled_function_has_return_statement(path: str) -> None:
     """One that has nothing but a docstring ends the process when it is called, unless it returns None only."""
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) != "None":
@@ -95,13 +95,13 @@ def given_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int
     monkeypatch.setenv("CC", str(compiler))
 
 
-def test_a_wheel_is_plain_unless_told_otherwise(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheel_is_plain_by_default(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KOHORT_COMPILE", raising=False)
     setup.runs("bdist_wheel", monkeypatch)
     assert set(setup.options) == {"packages", "package_dir", "cmdclass"}
 
 
-def test_the_listed_modules_are_compiled_into_a_wheel(
+def test_wheel_contains_compiled_modules(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KOHORT_COMPILE", "1")
@@ -128,7 +128,7 @@ def test_they_may_be_compiled_quickly(setup: Setup, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("there_is", ["no compiler", "a compiler without Python's headers"])
-def test_without_a_compiler_one_line_says_so_and_the_wheel_is_plain(
+def test_missing_compiler_builds_plain_wheel(
     there_is: str,
     setup: Setup,
     monkeypatch: pytest.MonkeyPatch,

@@ -11,13 +11,13 @@ from kohort.cli.completion import SHELLS, VARIABLE
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_is_given_a_script_that_asks_kohort(shell: str) -> None:
+def test_completion_script_calls_kohort(shell: str) -> None:
     given = CliRunner().invoke(main, ["completion", shell])
     assert given.exit_code == 0
     assert f"{VARIABLE}={shell}_complete" in given.output
 
 
-def test_the_shell_of_the_user_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_shell_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert f"{VARIABLE}=fish_complete" in CliRunner().invoke(main, ["completion"]).output
     monkeypatch.setenv("SHELL", "/bin/tcsh")

@@ -28,11 +28,11 @@ def test_each_begins_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "tests.talk.test_talk" in names[0]
 
 
-def test_one_process_alone_leaves_that_to_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_process_skips_early_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     assert imported(monkeypatch) == []
 
 
-def test_what_cannot_be_imported_is_left_to_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_errors_are_left_to_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def broken(name: str) -> None:

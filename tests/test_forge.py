@@ -20,7 +20,7 @@ def loaded(*path: str) -> Any:
     return yaml.safe_load(ROOT.joinpath(*path).read_text())
 
 
-def test_pre_commit_calls_each_tool_that_make_lint_calls() -> None:
+def test_pre_commit_runs_lint_tools() -> None:
     recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert recipe
     # pre-commit formats what `make lint` refuses, names the files itself, and sets no variables.
@@ -33,7 +33,7 @@ def test_pre_commit_calls_each_tool_that_make_lint_calls() -> None:
     assert {hook["language"] for hook in repository["hooks"]} == {"system"}
 
 
-def test_the_workflow_calls_the_script_that_lands_changes() -> None:
+def test_workflow_runs_ci_script() -> None:
     workflow = loaded(".github", "workflows", "check.yaml")
     assert set(workflow[True]) == {"push", "pull_request"}
     assert workflow["jobs"]["check"]["steps"][-1] == {"run": ".ci/run"}
@@ -45,7 +45,7 @@ def test_there_are_issue_forms() -> None:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_issue_forms_have_what_the_forge_wants(path: Path) -> None:
+def test_issue_forms_are_valid(path: Path) -> None:
     form = yaml.safe_load(path.read_text())
     assert form["name"]
     assert form["description"]

@@ -147,7 +147,7 @@ def test_brokers_at_addresses_that_are_none(hostile: Callable[..., HostileBroker
             pytest.fail("it has no topics")
 
 
-def test_a_million_brokers_are_not_connected_to(hostile: Callable[..., HostileBroker]) -> None:
+def test_excessive_brokers_are_rejected(hostile: Callable[..., HostileBroker]) -> None:
     told = tuple(MetadataResponseBroker(node_id=n, host="127.0.0.1", port=1) for n in range(5_000))
     answer = MetadataResponse(brokers=told, cluster_id="c", controller_id=1, topics=())
     broker = hostile(lambda key, version, number: whole(key, version, number, answer))

@@ -74,7 +74,7 @@ NAME = HOSTILE.removesuffix("\ud800")
 """What can be sent: no UTF-8 has half a surrogate."""
 
 
-def test_the_console_log(hostile_group: Lab, console: StringIO) -> None:
+def test_console_log_escapes_names(hostile_group: Lab, console: StringIO) -> None:
     hostile_group.settle()
     told = console.getvalue()
     assert "a\\u001b[2J" in told
@@ -82,7 +82,7 @@ def test_the_console_log(hostile_group: Lab, console: StringIO) -> None:
     assert_harmless(told)
 
 
-def test_a_timeline_and_an_explanation(hostile_group: Lab) -> None:
+def test_timeline_and_explanation_escape_names(hostile_group: Lab) -> None:
     from kohort.control.groups.lab_group import Group
 
     group = Group(hostile_group.laboratory, NAME)
@@ -227,7 +227,7 @@ def made(kind: Any, text: str) -> Any:
     return text if kind is str else kind(1)
 
 
-def test_a_picture_of_watch_and_its_lines() -> None:
+def test_watch_escapes_names() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=2_000, height=100)
     change = Change(0, HOSTILE, HOSTILE)
     snapshot = made(Snapshot, HOSTILE)
@@ -239,7 +239,7 @@ def test_a_picture_of_watch_and_its_lines() -> None:
     assert_harmless(line(change))
 
 
-def test_what_analyze_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_analyze_escapes_names(capsys: pytest.CaptureFixture[str]) -> None:
     texts = dict.fromkeys(("group", "rule", "title", "confidence", "text", "advice"), HOSTILE)
     found = finding(**texts, clients=[HOSTILE], evidence={})
     outcome = Outcome([found], [health(HOSTILE + "calm", 1)], [issue("clock_step", HOSTILE, keys=HOSTILE)], None)
@@ -252,7 +252,7 @@ def test_what_analyze_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert esc(HOSTILE).isprintable(), "a report's text"
 
 
-def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_escapes_names(capsys: pytest.CaptureFixture[str]) -> None:
     watch = Observations(Stage(1, "orders", 1))
     watch.on_line = PlainView().broker_says
     watch.hear_broker(HOSTILE, {"level": "info"})
@@ -264,7 +264,7 @@ def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [("health", f"{NAME}:1"), ("watch", NAME), ("serve", "--set", f"{NAME}=1")])
-def test_refusals_that_quote_what_was_given(words: tuple[str, ...]) -> None:
+def test_error_messages_escape_names(words: tuple[str, ...]) -> None:
     words = tuple(word.replace("\x00", "") for word in words)
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code in (1, 2)

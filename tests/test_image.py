@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\S+)", last("ENV")))
 
 
-def test_dependencies_are_installed_before_sources_are_copied() -> None:
+def test_dependencies_are_installed_before_sources() -> None:
     steps = [f"{name} {rest}" for name, rest in instructions()]
     first_install = next(number for number, step in enumerate(steps) if "pip install" in step)
     sources = steps.index("COPY . .")
@@ -53,14 +53,14 @@ def test_dependencies_are_installed_before_sources_are_copied() -> None:
     assert done.stdout.splitlines() == project["dependencies"] + extras["control"] + extras["codecs"]
 
 
-def test_it_runs_without_rights_and_owns_its_volume() -> None:
+def test_container_owns_volume_without_privileges() -> None:
     assert last("USER") == "65534:65534"
     (volume,) = json.loads(last("VOLUME"))
     assert ("RUN", f"install -d -o 65534 -g 65534 {volume}") in instructions()
     assert volume in (ROOT / "docs" / "containers.md").read_text()
 
 
-def test_the_health_check_follows_the_port(tmp_path: Path) -> None:
+def test_health_check_uses_port(tmp_path: Path) -> None:
     """The image's own commands, but for a port that is free here and a file in a folder of the test's."""
     serve = [*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))]
     check = json.loads(last("HEALTHCHECK").partition(" CMD ")[2])
@@ -81,7 +81,7 @@ def test_the_health_check_follows_the_port(tmp_path: Path) -> None:
     assert subprocess.run(checking, env=there, capture_output=True, check=False).returncode == 1
 
 
-def test_compose_starts_the_same_image_read_only() -> None:
+def test_compose_runs_image_read_only() -> None:
     service = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())["services"]["kohort"]
     assert (ROOT / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).samefile(
         ROOT / "docker" / "Dockerfile"

@@ -15,7 +15,7 @@ def report(nodeid: str, when: str = "teardown", outcome: str = "passed") -> Any:
     )
 
 
-def test_the_share_is_one_of_the_time_not_of_the_tests() -> None:
+def test_progress_measures_time() -> None:
     said: list[str] = []
     now = [100.0]
     progress = Progress(said.append, lambda: now[0])
@@ -33,7 +33,7 @@ def test_the_share_is_one_of_the_time_not_of_the_tests() -> None:
     assert said[1:] == ["\nFAILED a.py::slow"]
 
 
-def test_a_name_is_told_without_its_group() -> None:
+def test_file_name_omits_group() -> None:
     assert without_group("a.py::test@spark") == "a.py::test"
     assert without_group("a.py::test[x@y]") == "a.py::test[x@y]"
     assert without_group("a.py::test[x@y]@clients a.py 3") == "a.py::test[x@y]"

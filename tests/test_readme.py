@@ -19,17 +19,17 @@ LONGEST = {"README.md": 10_000, "ARCHITECTURE.md": 20_000}
 
 
 @pytest.mark.parametrize("name", LONGEST)
-def test_a_page_that_everybody_reads_is_short(name: str) -> None:
+def test_prominent_pages_are_short(name: str) -> None:
     assert len((ROOT / name).read_bytes()) <= LONGEST[name]
 
 
-def test_the_index_names_every_page_once() -> None:
+def test_index_lists_every_page_once() -> None:
     told = re.findall(r"^\| \[[\w.-]+\]\(([\w./-]+)\) \|", (DOCS / "README.md").read_text(), re.MULTILINE)
     pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
     assert sorted(told) == sorted({*pages, "behaviour/README.md"})
 
 
-def test_the_table_of_apis_is_what_api_versions_answers() -> None:
+def test_api_table_matches_api_versions() -> None:
     told = [
         (int(key), name, versions)
         for key, name, versions in re.findall(
@@ -47,19 +47,19 @@ def test_the_table_of_apis_is_what_api_versions_answers() -> None:
     assert told == served
 
 
-def test_the_table_of_profiles_is_what_the_profiles_are() -> None:
+def test_profile_table_is_current() -> None:
     told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", (DOCS / "settings.md").read_text(), re.MULTILINE)
     faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
     assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
 
 
-def test_the_command_line_of_serve_has_every_option() -> None:
+def test_serve_options_are_documented() -> None:
     page = (DOCS / "command.md").read_text()
     told = page[page.index("kohort serve [--listen") : page.index("kohort settings [")]
     assert [each.opts[0] for each in serve.params if f"[{each.opts[0]}" not in told] == []
 
 
-def test_the_rooms_and_files_that_architecture_names_exist() -> None:
+def test_architecture_paths_exist() -> None:
     rooms = re.findall(r"^\| `(\w+)/` \|", ARCHITECTURE, re.MULTILINE)
     assert rooms
     assert [room for room in rooms if not (ROOT / room).is_dir()] == []
@@ -67,7 +67,7 @@ def test_the_rooms_and_files_that_architecture_names_exist() -> None:
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
 
 
-def test_the_laboratory_page_lists_every_example_by_its_first_line() -> None:
+def test_laboratory_page_lists_every_example() -> None:
     page = (DOCS / "laboratory.md").read_text()
     told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
     there = [
@@ -77,7 +77,7 @@ def test_the_laboratory_page_lists_every_example_by_its_first_line() -> None:
     assert told == there
 
 
-def test_the_examples_over_http_are_those_in_python() -> None:
+def test_http_examples_match_python_examples() -> None:
     over_http = ROOT / "examples" / "http"
     page = (over_http / "README.md").read_text()
     told = re.findall(r"^\| \[(\S+)\]\(\1\.test\.js\) \| (.+) \|$", page, re.MULTILINE)

@@ -38,19 +38,19 @@ def module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def test_every_folder_with_modules_is_a_package() -> None:
+def test_module_folders_are_packages() -> None:
     folders = {file.parent for room in rooms() for file in (ROOT / room).rglob("*.py")}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
 
 
-def test_clients_in_other_languages_have_no_python_but_what_makes_them() -> None:
+def test_other_language_clients_contain_no_python() -> None:
     folder = ROOT / OTHER_LANGUAGES
     assert {each.name for each in folder.iterdir() if each.is_dir()} >= {"java", "node"}
     files = [path for path in folder.rglob("*.py") if "node_modules" not in path.parts]
     assert {path.parent for path in files} == {ROOT.joinpath(*GENERATOR.split("."))}
 
 
-def test_every_room_is_checked_for_types_and_import_directions() -> None:
+def test_every_room_is_type_checked() -> None:
     expected = {f"kohort.{room}" for room in rooms()}
     assert set(configured("tool", "mypy", "packages")) == expected | NOT_INSTALLED | {GENERATOR}
     assert set(configured("tool", "importlinter", "root_packages")) == expected
@@ -108,7 +108,7 @@ def reachable(start: str, imported: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-def test_no_circle_of_imports_leaves_its_folder() -> None:
+def test_import_cycles_stay_within_folder() -> None:
     imported = imports()
     assert imported["broker.runtime.dispatch"] >= {"broker.ticket", "broker.cluster.broker_cluster"}
     behind = {name: reachable(name, imported) for name in imported}
@@ -151,7 +151,7 @@ def test_no_test_is_imported() -> None:
     assert importing == []
 
 
-def test_file_names_tell_files_apart_in_an_editor() -> None:
+def test_file_names_are_distinct() -> None:
     """An API's file has one name at each layer, and a command of `kohort ctl` the name of its subject."""
     folders: dict[str, list[str]] = {}
     for file in ROOT.rglob("*.py"):

@@ -25,12 +25,12 @@ IN_OTHER_WORDS = {
 """How a test names a limit that it does not call by its name."""
 
 
-def test_the_settings_that_it_names_exist_with_these_defaults() -> None:
+def test_settings_have_documented_defaults() -> None:
     assert len(TOLD) > 20
     assert {name: SETTINGS.get(name) for name in TOLD} == TOLD
 
 
-def test_it_names_every_setting_that_is_a_limit() -> None:
+def test_every_limit_setting_is_documented() -> None:
     """By their names: Kafka's limits have `max` or `limit` in them, and so have ours."""
     limits = {name for name in SETTINGS if re.search(r"\b(max|limit)\b", name)}
     assert {"message.max.bytes", "kohort.request.max.elements"} <= limits
@@ -38,7 +38,7 @@ def test_it_names_every_setting_that_is_a_limit() -> None:
 
 
 @pytest.mark.parametrize(("name", "file", "value"), CONSTANTS)
-def test_the_constants_that_it_names_have_these_values(name: str, file: str, value: str) -> None:
+def test_constants_have_documented_values(name: str, file: str, value: str) -> None:
     found = [
         node.value
         for node in ast.parse((ROOT / file).read_text()).body
@@ -48,12 +48,12 @@ def test_the_constants_that_it_names_have_these_values(name: str, file: str, val
     assert [eval(ast.unparse(each)) for each in found if each is not None] == [int(value)]
 
 
-def test_every_line_of_its_tables_is_looked_at() -> None:
+def test_every_table_row_is_checked() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
     assert len(rows) == len(TOLD) + len(CONSTANTS)
 
 
-def test_every_limit_is_held_by_a_test_that_speaks_of_it() -> None:
+def test_every_limit_has_a_test() -> None:
     assert len(HELD_BY) == len(TOLD) + len(CONSTANTS)
     silent = []
     for name, file in HELD_BY:
@@ -64,7 +64,7 @@ def test_every_limit_is_held_by_a_test_that_speaks_of_it() -> None:
     assert silent == []
 
 
-def test_options_that_it_names_are_in_the_help() -> None:
+def test_options_are_in_help() -> None:
     commands = ("serve_options.py", "proxy.py", "connecting.py")
     options = "".join((ROOT / "cli" / file).read_text() for file in commands)
     named = set(re.findall(r"`(--[a-z-]+)", PAGE)) | set(re.findall(r"`(KOHORT_\w+)`", PAGE))

@@ -13,7 +13,7 @@ def nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_new_seeds_come_from_the_time_beside_the_fixed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_seeds_come_from_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOHORT_NEW_SEEDS", "2")
     monkeypatch.setattr(seeds, "time", lambda: 1_800_000_000.5)
     seeds.choose_new_seeds()
@@ -30,7 +30,7 @@ def test_one_seed_is_played_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seeds.seeds() == [22]
 
 
-def test_the_run_names_its_new_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_prints_new_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOHORT_NEW_SEEDS", "0")
     assert seeds.new_seeds_line() == ""
     monkeypatch.setenv("KOHORT_NEW_SEEDS", "2")

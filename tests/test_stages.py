@@ -18,7 +18,7 @@ ALL = [("ci", stage) for row in ci(ROOT) for stage in row] + [("deep", stage) fo
 
 
 @pytest.mark.parametrize(("run", "stage"), ALL, ids=lambda each: getattr(each, "name", each))
-def test_a_stage_is_told_of_and_there_is_such_a_target(run: str, stage: Stage) -> None:
+def test_stage_is_documented_with_its_target(run: str, stage: Stage) -> None:
     command = ".ci/run" if run == "ci" else "make deep"
     assert re.search(
         rf"^\| `{re.escape(command)}` \| {stage.name} \| {re.escape(stage.what)} \|", CONTRIBUTING, re.MULTILINE
@@ -30,7 +30,7 @@ def test_no_other_stage_is_told_of() -> None:
     assert len(re.findall(r"^\| `(?:\.ci/run|make deep)` \|", CONTRIBUTING, re.MULTILINE)) == len(ALL)
 
 
-def test_every_library_that_is_asked_for_has_its_version() -> None:
+def test_required_libraries_have_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
     names = {re.split(r"[\[<>=!~;]", each)[0].lower().replace("_", "-") for each in asked} - {"kohort"}
@@ -38,7 +38,7 @@ def test_every_library_that_is_asked_for_has_its_version() -> None:
     assert names <= kept, "make constraints"
 
 
-def test_all_that_starts_spark_is_where_make_spark_looks() -> None:
+def test_spark_tests_are_in_make_spark() -> None:
     marked = [path for path in (ROOT / "tests").rglob("test_*.py") if re.search(r"mark\.spark\b", path.read_text())]
     assert {path.parent.relative_to(ROOT).as_posix() for path in marked} == {"tests/pipeline"}
     assert re.search(r'-m "spark.* tests/pipeline$', MAKEFILE, re.MULTILINE)
@@ -58,7 +58,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.long
-def test_one_that_fails_is_red_and_the_others_are_run(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_stage_does_not_stop_others(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [[Stage("broken", "", "broken"), Stage("good", "", "good")], [Stage("bad", "", "bad")]]
     run(rows)
     broken, good, bad = *rows[0], *rows[1]
@@ -70,7 +70,7 @@ def test_one_that_fails_is_red_and_the_others_are_run(made: Path, capsys: pytest
     assert told.endswith("\n7 passed, 2 failed, 1 skipped\n")
 
 
-def test_what_is_left_out_is_said_with_the_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_stage_shows_its_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stage = Stage("compile", "a wheel", "good", lambda: "there is no C compiler")
     run([[stage]])
     assert tell([stage], 1.0)

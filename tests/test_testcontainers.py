@@ -151,7 +151,7 @@ async def test_clients_are_told_the_mapped_port(recipe: Any) -> None:
         assert kafka.stop() == 0, "the shell has given its place to kohort, which hears the signal"
 
 
-def test_each_language_waits_for_a_script_and_says_where_clients_are(recipe: Any) -> None:
+def test_examples_wait_for_advertised_address(recipe: Any) -> None:
     java = RECIPE.with_name("KohortContainer.java").read_text()
     python = RECIPE.read_text()
     for words in ("--profile", "--listen", "--advertise", "--control-host", "KOHORT_CONTROL_TOKEN", "READY bootstrap="):

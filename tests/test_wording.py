@@ -93,5 +93,5 @@ def test_counts_only_fall() -> None:
     assert wording.lowered(allowed, now) == {("broker", "verb"): 2, ("broker", "name"): 2, ("cli", "verb"): 0}
 
 
-def test_stored_table_is_written_by_the_command() -> None:
+def test_stored_table_is_current() -> None:
     assert wording.render(wording.stored_counts(), wording.stored_quotations()) == wording.TABLE.read_text()

@@ -34,7 +34,7 @@ def test_module_list_is_valid() -> None:
 
 @pytest.mark.parametrize("path", listed())
 def test_compiled_module_has_no_object_field(path: str) -> None:
-    """mypyc makes a module of such a NamedTuple or dataclass that fails when it is imported: KeyError 'object'."""
+    # mypyc compiles such a NamedTuple or dataclass, but importing it raises KeyError 'object'
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.ClassDef) and (
             any(ast.unparse(base) == "NamedTuple" for base in node.bases)
@@ -47,13 +47,13 @@ def test_compiled_module_has_no_object_field(path: str) -> None:
 
 @pytest.mark.parametrize("path", listed())
 def test_compiled_module_uses_no_cached_property(path: str) -> None:
-    """In a compiled class it is a property that is computed each time."""
+    # in a compiled class it would be computed at each access
     assert "cached_property" not in (ROOT / path).read_text()
 
 
 @pytest.mark.parametrize("path", listed())
 def test_compiled_function_has_return_statement(path: str) -> None:
-    """One that has nothing but a docstring ends the process when it is called, unless it returns None only."""
+    # a compiled function with only a docstring crashes the process unless it returns None
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) != "None":
             is_abstract = any(ast.unparse(each) == "abstractmethod" for each in node.decorator_list)

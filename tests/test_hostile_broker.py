@@ -114,7 +114,7 @@ def hostile() -> Iterator[Callable[..., HostileBroker]]:
 @pytest.mark.parametrize("at_once", [True, False], ids=["at once", "later"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 async def test_answers_that_are_none(hostile: Callable[..., HostileBroker], body: bytes, at_once: bool) -> None:
-    """The first is a count of 2³¹-1: kio asks for the memory, and the process is gone."""
+    # a count of 2³¹-1 would make kio allocate that much memory
     broker = hostile(lambda key, version, correlation_id: framed(correlation_id, body), at_once=at_once)
     if body != BODIES["zeros"] or at_once:  # else they are a cluster of nobody
         with pytest.raises(BrokerError, match=broker.address):
@@ -135,7 +135,6 @@ def test_lengths_that_are_none(hostile: Callable[..., HostileBroker], frame: byt
 
 
 def test_brokers_at_addresses_that_are_none(hostile: Callable[..., HostileBroker]) -> None:
-    """A port beyond 65535, and a name that no resolver takes."""
     for host, port in (("127.0.0.1", 70_000), ("127.0.0.1", -1), ("a" * 300, 9092), ("\0", 9092), ("..", 9092)):
         told = (MetadataResponseBroker(node_id=1, host=host, port=port),)
         answer = MetadataResponse(brokers=told, cluster_id="c", controller_id=1, topics=())

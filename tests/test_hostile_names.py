@@ -272,7 +272,7 @@ def test_error_messages_escape_names(words: tuple[str, ...]) -> None:
 
 
 def test_commands_print_in_one_way_only() -> None:
-    """`click.echo` and `print` show all that they are given: only these files use them, for what is harmless."""
+    # `click.echo` and `print` do not escape their input, so only these files may use them
     rooms = Path(__file__).parent.parent
     printing = {
         str(path.relative_to(rooms))

@@ -61,7 +61,6 @@ def test_container_owns_volume_without_privileges() -> None:
 
 
 def test_health_check_uses_port(tmp_path: Path) -> None:
-    """The image's own commands, but for a port that is free here and a file in a folder of the test's."""
     serve = [*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))]
     check = json.loads(last("HEALTHCHECK").partition(" CMD ")[2])
     assert serve[0] == check[0] == "kohort"

@@ -141,7 +141,7 @@ def test_long_code_does_not_grow() -> None:
 
 
 def test_no_test_is_imported() -> None:
-    """What several tests use is in a file of its own: tests/support, or a helper beside them."""
+    # code that several tests use is in tests/support or in a helper module
     importing = []
     for file in sorted((ROOT / "tests").rglob("*.py")):
         for line, imported, _ in parsed(file).imports:
@@ -152,7 +152,6 @@ def test_no_test_is_imported() -> None:
 
 
 def test_file_names_are_distinct() -> None:
-    """An API's file has one name at each layer, and a command of `kohort ctl` the name of its subject."""
     folders: dict[str, list[str]] = {}
     for file in ROOT.rglob("*.py"):
         folder = file.parent.relative_to(ROOT)

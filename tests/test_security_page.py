@@ -31,7 +31,6 @@ def test_settings_have_documented_defaults() -> None:
 
 
 def test_every_limit_setting_is_documented() -> None:
-    """By their names: Kafka's limits have `max` or `limit` in them, and so have ours."""
     limits = {name for name in SETTINGS if re.search(r"\b(max|limit)\b", name)}
     assert {"message.max.bytes", "kohort.request.max.elements"} <= limits
     assert limits - TOLD.keys() == set()

@@ -200,7 +200,7 @@ def test_full_disk_on_stdout_message() -> None:
 
 @pytest.mark.long
 def test_unread_pipe_does_not_block() -> None:
-    """More lines than a pipe of 64 KiB holds; then the broker answers, and ends when it is told to."""
+    # prints more than the 64 KiB that a pipe holds
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--log-level", "debug"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -219,7 +219,7 @@ def test_unread_pipe_does_not_block() -> None:
 
 
 def test_ascii_terminal_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rich writes arrows and dashes as they are, and would end in an UnicodeEncodeError."""
+    # rich would fail with UnicodeEncodeError on its arrows and dashes
     shown = BytesIO()
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(shown, "ascii"))
     main(["settings"], standalone_mode=False)

@@ -96,7 +96,6 @@ def test_immediate_response_blocks_no_other() -> None:
 
 
 def test_next_request_waits_for_current_handler() -> None:
-    """A reply that goes out while a group is being changed must not let the next request see the group half done."""
     broker = Broker()
     doorman = Doorman(broker)
     ada, bob = broker.client(), broker.client()
@@ -157,7 +156,6 @@ def test_reading_pauses_and_resumes() -> None:
 
 @pytest.mark.parametrize("behind", [0, 1], ids=["alone", "behind one that waits"])
 def test_large_request_is_read_while_busy(behind: int) -> None:
-    """What is paused in the middle of a request is read on: in its turn, or when what waited before it is answered."""
     broker = Broker()
     doorman = Doorman(broker)
     client = broker.client()
@@ -186,7 +184,6 @@ def test_large_request_is_read_while_busy(behind: int) -> None:
 
 
 def test_unfinished_requests_block_no_other() -> None:
-    """Eighty clients have sent the beginnings of requests. Theirs are not paused, and count against nobody."""
     broker = Broker()
     size = READ_ON_BYTES
     for _ in range(80):

@@ -92,7 +92,7 @@ def test_large_group_joins_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_leaver_gets_response_of_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The generation is one moment: what comes while its answers are sent does not change them."""
+    # a request that arrives while responses are sent must not change the generation
     broker, crowd = given_crowd()
     replies = Replies(monkeypatch)
     for _ in range(2):
@@ -127,7 +127,6 @@ def test_large_group_syncs_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_expiring_sessions_are_sliced() -> None:
-    """A member that is heard in between lives, though its time was up."""
     broker, crowd = given_crowd()
     ids = joined(broker, crowd)
     group = broker.cluster.coordinators[0].groups["crowd"]

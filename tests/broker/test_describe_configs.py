@@ -74,7 +74,7 @@ def test_topic_configs_in_every_version(version: int) -> None:
 
 
 def test_coarse_settings_as_synonyms() -> None:
-    """Heard from Apache Kafka 4.3.0, but for the jitter's value, which has no effect here."""
+    # observed on Apache Kafka 4.3.0, except the jitter's value, which has no effect here
     ada = Broker(log_retention_ms=-1, log_retention_minutes=77, log_roll_hours=100, log_roll_jitter_ms=5).client()
     given_topic(ada)
     told = describes(ada, keys=("retention.ms", "segment.ms", "segment.jitter.ms"), include_synonyms=True).configs
@@ -201,7 +201,7 @@ def changes(client: Client, *steps: tuple[str, int, str | None], name: str = "to
 
 
 def test_internal_segment_bytes_is_described() -> None:
-    """`internal.segment.bytes` has no default. Heard from Kafka 4.3.0."""
+    # observed on Apache Kafka 4.3.0: `internal.segment.bytes` has no default
     broker = Broker()
     ada = broker.client()
     given_topic(ada, "usual")

@@ -103,7 +103,6 @@ def test_unencodable_response_closes_its_connection(lines: StringIO) -> None:
 @pytest.mark.parametrize("what", ["handle", "write", "is_short", "read", "both", "error_response"])
 @pytest.mark.parametrize("api", apis_of(CURRENT), ids=lambda api: api.name)
 def test_failing_api_affects_no_other(api: ApiSpec, what: str, lines: StringIO) -> None:
-    """Each one fails in each way, behind a fetch that waits, while others are woken in the same turn and later."""
     broker = with_topic()
     eve, bob, dan = broker.client(), broker.client(), broker.client()
     api_under_test = broker.api(api.name)

@@ -86,7 +86,6 @@ def test_short_request_is_immediate() -> None:
 
 
 def test_demanding_clients_share_rounds() -> None:
-    """None of them comes before the others again, and a round is no longer for there being many."""
     broker = Broker()
     Stopwatch(broker, STEP_US)
     clients = [broker.client() for _ in range(20)]
@@ -103,7 +102,6 @@ def test_demanding_clients_share_rounds() -> None:
 
 
 def test_many_slow_clients_count_once() -> None:
-    """What is read of them after a full round waits in the queue; who asks for little is handled at once."""
     broker = Broker()
     stopwatch = Stopwatch(broker, STEP_US)
     bob, newcomer = broker.client(), broker.client()
@@ -148,7 +146,6 @@ def test_third_full_round_is_deferred() -> None:
 
 
 def test_simultaneous_responses_are_sliced() -> None:
-    """A group of thousands of members that is through with its rebalance keeps nobody waiting."""
     broker = Broker()
     tickets: list[Ticket] = []
     broker.api("heartbeat").handle = lambda node, request, ticket: tickets.append(ticket)
@@ -292,7 +289,7 @@ def joined(broker: Broker) -> tuple[Client, ClassicMember]:
 
 
 def test_stalled_broker_reads_before_expiring() -> None:
-    """SIGSTOP for 30 s: the heartbeat that was sent meanwhile lies in the socket, and counts."""
+    # SIGSTOP for 30 s: a heartbeat sent meanwhile is in the socket buffer and counts
     broker = Broker()
     client, member = joined(broker)
     broker.clock.advance(30_000)

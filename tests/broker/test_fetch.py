@@ -274,7 +274,7 @@ def test_fetch_ends_with_connection() -> None:
 
 
 def test_join_survives_disconnect() -> None:
-    """As in Kafka, where a member that has hung up is one until its session ends."""
+    # as in Kafka, a disconnected member stays until its session expires
     broker = Broker()
     broker.cluster.offsets_topic.create(0)
     broker.loop.wait(50)

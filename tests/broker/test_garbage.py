@@ -82,7 +82,6 @@ def unreadable(data: bytes) -> bytes:
 )
 @pytest.mark.parametrize("stays", [True, False])
 def test_request_leaves_no_garbage(broker: Broker, data: bytes, stays: bool) -> None:
-    """Whether its client waits for the answer or hangs up in the middle."""
     thread = Thread(broker)
 
     def asks() -> None:

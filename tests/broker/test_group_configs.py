@@ -237,7 +237,6 @@ def test_group_configs_survive_restart(tmp_path: Path) -> None:
 
 
 def test_effective_share_group_configs() -> None:
-    """As what counts for a consumer group: the group's own settings, the broker's, and the broker's limits."""
     configs = GroupConfigs(
         {"group.share.record.lock.duration.ms": "20000", "group.share.max.delivery.count.limit": "6"}
     )

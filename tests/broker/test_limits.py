@@ -201,7 +201,7 @@ def test_message_timestamp_limits(limit: str, direction: int) -> None:
 
 
 def test_producer_id_expiration_ms() -> None:
-    """Whoever is forgotten may begin anywhere; whoever is known may not leave a number out."""
+    # an expired producer may start at any sequence number; a remembered one may not skip any
     broker = Broker(producer_id_expiration_ms=DAY_MS)
     ada = broker.client()
     given_topic(ada)
@@ -213,7 +213,6 @@ def test_producer_id_expiration_ms() -> None:
 
 
 def test_all_read_on_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sockets that are not read are read a little all the same, until they hold so much together."""
     monkeypatch.setattr(paused_reading, "ALL_READ_ON_BYTES", 1 << 20)
     broker = Broker()
     broker.api("heartbeat").handle = lambda node, request, ticket: None  # they wait
@@ -232,7 +231,6 @@ def test_all_read_on_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unread_bytes() -> None:
-    """The transport says when so much has been written that its client does not read."""
     told: list[int] = []
 
     class Told(Wire):

@@ -112,7 +112,6 @@ def test_repeated_failure_is_reported_periodically(told: Told) -> None:
 
 
 def test_login_storm_is_counted(told: Told) -> None:
-    """From more addresses than are remembered, as if there were many who guess."""
     many = MOST_REMEMBERED + 100
     for number in range(many):
         client = told.broker.stranger(f"10.1.{number // 250}.{number % 250}")

@@ -95,7 +95,7 @@ def test_produce_without_an_answer() -> None:
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_produce_in_a_transaction(version: int) -> None:
-    """Older clients have added the partitions; for newer ones the broker does, and goes on then."""
+    # older clients add the partitions themselves; for newer ones the broker does
     broker, client = ready()
     broker.cluster.transaction_topic.create(0)
     broker.loop.wait(50)
@@ -171,7 +171,7 @@ def test_offsets_are_committed_fetched_and_deleted() -> None:
 
 
 def test_partition_creation_is_limited() -> None:
-    """As heard from Kafka 4.3.0."""
+    # observed on Apache Kafka 4.3.0
     client = Broker().client()
 
     def told(*topics: Any) -> list[tuple[ErrorCode, str | None]]:
@@ -249,7 +249,6 @@ def test_topic_deletion_is_sliced() -> None:
 
 @pytest.mark.parametrize("by_id", [False, True])
 def test_concurrently_deleted_topic_is_unknown(by_id: bool) -> None:
-    """Its successor of the same name is another topic, and stays."""
     broker, client = ready()
     topics = broker.cluster.topics
     one, two = topics.by_name("one"), topics.by_name("two")

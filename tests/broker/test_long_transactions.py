@@ -111,7 +111,6 @@ def test_markers_are_sliced() -> None:
 
 
 def test_resigned_coordinator_writes_no_markers() -> None:
-    """The next one reads the decision, and writes all of them."""
     transaction = Transaction()
     transaction.adds()
     transaction.client.asks("end_txn", 3, committed=True, **transaction.who)
@@ -149,7 +148,6 @@ def test_many_offsets_are_one_append() -> None:
 
 
 def test_uncoordinated_transaction_offsets() -> None:
-    """Refused on the way, the request is answered all the same, in slices."""
     transaction = Transaction()
     transaction.broker.cluster.nodes[0].transactions.transactions.clear()
     transaction.commits(transaction.client)

@@ -115,7 +115,7 @@ def heard_of(client: Client, version: int, *topics: tuple[str | None, UUID | Non
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_null_names_need_version_12(version: int) -> None:
-    """As heard from Kafka 4.3.0, where no broker is named then."""
+    # observed on Apache Kafka 4.3.0, which names no broker then
     client, refused = Broker().client(), ErrorCode.invalid_request
     assert heard_of(client, version, (None, UNKNOWN_ID)) == [(0, "", UNKNOWN_ID, refused)]
     assert heard_of(client, version, (None, None)) == [(0, "", None, refused)]

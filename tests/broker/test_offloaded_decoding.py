@@ -56,7 +56,7 @@ def test_short_request_needs_no_thread(broker: Broker) -> None:
 
 
 def test_later_response(broker: Broker) -> None:
-    """DeleteGroups waits for its write."""
+    # DeleteGroups waits for its write
     thread, eve = Thread(broker), broker.client()
     eve.says(frame("delete_groups", 2, 7, groups_names=names(READ_AT_ONCE + 1)), asked(1, 8))
     thread.works()
@@ -88,7 +88,7 @@ def test_malformed_request_closes_connection(broker: Broker, lines: StringIO) ->
 
 @pytest.mark.parametrize("reads", [True, False])
 def test_client_disconnects_during_decoding(broker: Broker, reads: bool) -> None:
-    """What only it would have read is not looked up; what changes something is done, as in Kafka."""
+    # as in Kafka, a change is applied although its client has disconnected
     thread, eve = Thread(broker), broker.client()
     handled: list[object] = []
     name = "describe_groups" if reads else "delete_groups"

@@ -5,7 +5,7 @@ from tests.support.frames import to_commit
 
 
 def test_empty_commit_creates_group() -> None:
-    """As in Kafka 4.3.0, which looks at the metadata's size when it has the group."""
+    # Kafka 4.3.0 checks the size of the metadata after it has created the group
     broker = Broker()
     ada = broker.client()
     given_topic(ada)

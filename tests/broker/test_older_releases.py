@@ -74,7 +74,7 @@ def test_unknown_api_closes_connection() -> None:
 
 
 def test_newer_client_negotiates_down() -> None:
-    """Heard from 1.1.1: UNSUPPORTED_VERSION in version 0, without a range; from 2.4 on the range is named (KIP-511)."""
+    # Kafka 1.1.1 returns UNSUPPORTED_VERSION without a range; from 2.4 the range is included (KIP-511)
     said = frame("api_versions", 4, 77, client_software_name="x", client_software_version="1")
     client = Broker(kohort_as_kafka="1.1").client()
     client.says(said)
@@ -120,7 +120,7 @@ def test_release_3_9_enables_consumer_groups() -> None:
     ],
 )
 def test_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> None:
-    """As the real brokers of these releases answered it."""
+    # observed on brokers of these releases
     broker = Broker(kohort_as_kafka=release, group_initial_rebalance_delay_ms=0)
     broker.cluster.offsets_topic.create(0)
     client = broker.client()
@@ -135,7 +135,6 @@ def test_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> None
 
 @pytest.mark.parametrize(("release", "version"), [("1.1", 1), ("2.4", 3), ("3.9", 3), (CURRENT, 4)])
 def test_offset_records_have_old_version(release: str, version: int) -> None:
-    """Once, again, and with another note."""
     broker = Broker(kohort_as_kafka=release)
     broker.cluster.offsets_topic.create(0)
     client = broker.client()

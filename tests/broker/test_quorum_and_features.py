@@ -73,7 +73,7 @@ def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, w
 
 
 def test_finalized_levels_of_kafka() -> None:
-    """One of its features is not there: streams.version."""
+    # the feature streams.version is missing in Kafka
     about = {"client_software_name": "x", "client_software_version": "1"}
     newer, older = (Broker().client().asks("api_versions", version, **about) for version in (4, 3))
     assert [(each.name, each.min_version, each.max_version) for each in newer.supported_features] == [

@@ -166,7 +166,7 @@ def test_invisible_resources_are_omitted(need: Need, case: Case) -> None:
 
 
 def test_denied_topic_counts_each_partition() -> None:
-    """So Kafka 4.3.0 answers; where it is allowed, one that is named twice is an invalid request, once."""
+    # Kafka 4.3.0 does so; with the right, a duplicate partition is one invalid request
     broker = guarded_broker()
     broker.cluster.topics.create("t", 1, 1)
     twice = ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2)

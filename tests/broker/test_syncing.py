@@ -142,7 +142,7 @@ def test_unexpected_sync_error_fails_writes() -> None:
 
 
 async def test_no_sync_starts_after_stop() -> None:
-    """SIGTERM under load: a sync that ends wants the next one to begin."""
+    # SIGTERM under load: the end of a sync would otherwise start the next one
 
     class File:
         synced = False

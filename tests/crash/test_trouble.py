@@ -324,7 +324,6 @@ def test_failed_sync_is_verified_after_stop(tmp_path: Path) -> None:
 
 
 def test_topic_creation_waits_for_sync(tmp_path: Path) -> None:
-    """A long request is worked on in slices: others ask in between, and do not wait for what it has noted."""
     life = Machine(tmp_path, "always").life
     Stopwatch(life, 1_000)
     creator, reader = life.client(), life.client()
@@ -344,7 +343,7 @@ def test_topic_creation_waits_for_sync(tmp_path: Path) -> None:
 
 
 def test_group_request_ignores_foreign_sync(tmp_path: Path) -> None:
-    """A consumer gives up when it hears KAFKA_STORAGE_ERROR from its coordinator."""
+    # consumers give up when their coordinator returns KAFKA_STORAGE_ERROR
     machine = Machine(tmp_path, "always")
     machine.looks_for_coordinators()
     life = machine.life

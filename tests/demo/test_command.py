@@ -37,7 +37,7 @@ def test_serving_loads_nothing_of_it() -> None:
 async def test_missing_analysis_names_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """For rich `[analyze]` would be markup, and vanish."""
+    # rich would drop `[analyze]` as markup
     monkeypatch.setattr("kohort.demo.analysis.is_installed", lambda: False)
     assert await _analyse(console_for(True), Stage(1, "orders", 1), tmp_path, tmp_path) == []
     assert "pip install 'kohort[analyze]'" in capsys.readouterr().out

@@ -94,7 +94,6 @@ def run(command: list[str], **options: Any) -> None:
 
 @pytest.mark.deep
 def test_cluster_gives_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
-    """Its workers run in folders of their own: what is named from here, relative to here, must be found there."""
     command = [*COMMAND, logs.name, "--out", os.path.relpath(tmp_path, logs.parent)]
     run([*command, "--cluster", "local-cluster[2,1,1024]"], cwd=logs.parent)
     same(gold(tmp_path / "tables" / "gold"), expected)

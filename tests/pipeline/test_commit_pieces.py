@@ -104,7 +104,7 @@ def test_distinct_values(parts: list[list[int]]) -> None:
 
 
 def test_monotonic_partition_stores_times_once() -> None:
-    """A group of fifty million commits must fit: each column of them is 400 MB."""
+    # each column of a group with fifty million commits takes 400 MB
     commits = CommitPieces([piece(*(row(n, committed=n) for n in range(10)))]).by_partition()
     history = CommitHistory.of(GroupInput("g", commits=commits), [])
     partition = history.partitions[("t", 0)]

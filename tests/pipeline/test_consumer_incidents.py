@@ -103,7 +103,6 @@ def test_only_culprit_gets_warning(recording: Recording, group: str) -> None:
 
 @pytest.mark.parametrize("group", SERIOUS)
 def test_log_alone_finds_same_incidents(recording: Recording, group: str) -> None:
-    """What a silence means is never certain; records of waits, subscriptions and members are."""
     expected = SERIOUS[group]
     found = warnings(recording.log_alone(group))
     assert [finding.rule for finding in found] == ([] if expected is None else [expected[0]])
@@ -122,7 +121,6 @@ def test_findings_avoid_classic_terms(recording: Recording) -> None:
 
 @pytest.mark.parametrize("group", ["held-back", "never-given-up"])
 def test_how_long_others_waited_for_partitions(recording: Recording, group: str) -> None:
-    """From the moment at which c-2 was asked for them until it let them go, or was thrown out."""
     finding = only(recording, group, "R23")
     (began,) = recording.truth(group, "revoke_begin", "c-2")[:1]
     (got,) = [ms for ms in recording.truth(group, "assigned", "c-1") if ms > began][:1]
@@ -201,7 +199,6 @@ def test_static_members_return_within_session(recording: Recording) -> None:
 
 @pytest.mark.parametrize("group", ["quiet", "quiet-mixed", "coordinator-restarts"])
 def test_broker_restart_blames_no_member(recording: Recording, group: str) -> None:
-    """Members that could not reach it in time joined anew; that is the restart's doing, not theirs."""
     found = {finding.rule for finding in diagnose(recording.analyses[group])}
     assert found <= {"R16", "R24"}
     (back,) = recording.truth(group, "broker_is_back")

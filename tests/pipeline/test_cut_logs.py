@@ -48,7 +48,6 @@ def test_facts_of_a_part_are_rules() -> None:
 
 
 def test_ids_alone_name_nobody(all_recorded: list[GroupInput]) -> None:
-    """A text log says of a consumer group's members nothing but their ids: who is whose next life is not known."""
     looping = [text_alone(group) for group in all_recorded if group.group_id == "crash-loop" and group.events]
     found = [each for group in looping for each in found_in(group) if each.rule == "R03" and not each.clients]
     assert found
@@ -57,7 +56,6 @@ def test_ids_alone_name_nobody(all_recorded: list[GroupInput]) -> None:
 
 
 def test_generations_before_log_are_not_lost() -> None:
-    """912 of them were, for somebody whose log began with the 913th."""
     group = Story().generation(913, 0.5, {A: {}}).rebalance(914, 100, 101, {A: {}, B: {}}, "join_new", B).group_input()
     assert [r.lost for r in analyse(copy.copy(group)).rebalances] == [912, 0]  # the log is whole: they never were
     group.intact_from = group.records[0].offset
@@ -81,7 +79,6 @@ def test_missing_generation_line_is_a_gap() -> None:
 
 
 def test_log_start_is_no_group_start() -> None:
-    """Members that come one after another are a group's start only where that was seen."""
     story = Story().generation(7, 0.5, {A: {}})
     members: dict[str, dict[str, str]] = {A: {}}
     for number, joiner in enumerate((B, C, "c-4/a"), start=8):
@@ -94,7 +91,7 @@ def test_log_start_is_no_group_start() -> None:
 
 
 def test_join_rebalance_identifies_new_member(tmp_path: Path) -> None:
-    """Kafka before 4 says at INFO that a member joins only as the reason of a rebalance. This one never sends a heartbeat."""
+    # before Kafka 4 the INFO log names a new member only as the reason of a rebalance
     lines, at = [], 0
     for number in range(5):
         member = f"svc-{number:08x}-1111-4222-8333-444455556666"
@@ -119,7 +116,7 @@ def test_join_rebalance_identifies_new_member(tmp_path: Path) -> None:
 
 
 def test_joiner_has_no_previous_epoch(all_recorded: list[GroupInput]) -> None:
-    """In a log that begins later a member's record alone may be a change of what it subscribes to."""
+    # in a log that starts later a member record alone may be a changed subscription
     killed = next(group for group in all_recorded if group.group_id == "killed" and group.records)
     part = without_start(log_alone(killed), 1 / 4)
     joins = [r.why for r in analyse(copy.copy(part)).rebalances if r.why.cause == "join_new"]
@@ -142,7 +139,7 @@ def test_dead_member_may_return_after_log() -> None:
 
 
 def test_member_before_log_belongs_to_group(all_recorded: list[GroupInput]) -> None:
-    """c-1 of the crash loop joined first and left last: without it the group would end with the death of c-2."""
+    # c-1 joined first and left last; without it the group would end with c-2
     looping = [group for group in all_recorded if group.group_id == "crash-loop" and group.ends]
     told = [(group, each) for group in looping for each in found_in(group) if each.rule == "R29"]
     assert told

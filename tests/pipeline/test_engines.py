@@ -113,7 +113,6 @@ def test_engines_agree_on_incidents(spark: Any, name: str, tmp_path: Path) -> No
 @pytest.mark.deep
 @pytest.mark.spark
 def test_engines_agree_on_three_brokers(spark: Any, recording: Path, tmp_path: Path) -> None:
-    """With every kind of source, so that each record comes several times."""
     from kohort.pipeline.job.spark_engine import SparkEngine
 
     compare((LocalEngine(), SparkEngine(spark)), [str(recording)], tmp_path)
@@ -137,7 +136,7 @@ main()
 
 @pytest.mark.long
 def test_small_analysis_needs_no_java(tmp_path: Path) -> None:
-    """In a process of its own: Arrow remembers for good that there is no pandas."""
+    # a new process, since Arrow caches that pandas is missing
     source, out = unpacked("kohort", tmp_path / "recording"), tmp_path / "out"
     command = [sys.executable, "-c", WITHOUT_THEM, "analyze", str(source), "--out", str(out)]
     done = subprocess.run(command, env={"PATH": "", "HOME": str(tmp_path)}, capture_output=True, text=True, timeout=120)

@@ -79,6 +79,5 @@ def test_healthy_groups_raise_no_alert(groups: dict[str, GroupInput], group: str
 
 @pytest.mark.parametrize("until_s", range(20, 300, 10))
 def test_minute_commits_are_learned_without_alerts(until_s: int) -> None:
-    """For somebody who followed it from its first commit the third minute had a critical alarm, called certain."""
     group = Story(until=until_s, commit_every=60.0).generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}}).group_input()
     assert [row["rule"] for row in rows(group) if row["severity"] != "info" or row["rule"] == "R37"] == []

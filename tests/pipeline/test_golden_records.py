@@ -117,7 +117,7 @@ def test_values(name: str) -> None:
 
 
 def test_two_layouts_of_one_version() -> None:
-    """4.0 wrote share epochs without the hash, under the same version: told by length."""
+    # Kafka 4.0 wrote share epochs without the hash under the same version; only the length differs
     decoded = decode(key_of(11), bytes.fromhex("0000 00000005 00"))
     assert (decoded.value, decoded.dialect) == ({"epoch": 5}, "4.0")
 

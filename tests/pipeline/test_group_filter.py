@@ -113,7 +113,6 @@ def test_garbage_is_reported_with_a_filter(tmp_path: Path) -> None:
     "name", [pytest.param(name, marks=() if name == "streams-kafka-4.3" else pytest.mark.long) for name in RECORDED]
 )
 def test_filter_changes_nothing_else(name: str, tmp_path: Path) -> None:
-    """A group's findings, remarks and missing sources are the same with and without other groups."""
     folder = unpacked(name, tmp_path / "recording")
     whole = analysed([folder], tmp_path / "whole")
     groups = sorted({row["group_id"] or "" for row in whole.health})

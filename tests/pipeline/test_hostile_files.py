@@ -74,7 +74,7 @@ def test_event_outside_valid_years_is_skipped(ms: int, tmp_path: Path) -> None:
 
 
 def test_record_times_are_clamped() -> None:
-    """Tables have a row for each day, and `datetime` ends in the year 9999."""
+    # tables have a row per day, and `datetime` ends in the year 9999
     times = [1, -(1 << 63), -1, (1 << 63) - 1]
     chunk = chunk_of_rows([(0, offset, time, None, None) for offset, time in enumerate(times)])
     rows = SilverRows("here", 0)
@@ -151,7 +151,7 @@ def fragments(pattern: str) -> list[str]:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("words", [words for words, _, _ in text_log._PATTERNS])
 def test_no_line_keeps_an_expression_busy(words: str) -> None:
-    """With three names in a line, 8 KB that repeat what stands between them took 18 s, and these would take a day."""
+    # with three names per line, 8 KB of repeated separators once took 18 s
     (pattern,) = (each for of, each, _ in text_log._PATTERNS if of == words)
     parts = fragments(pattern.pattern)
     for count in range(1, len(parts) + 1):

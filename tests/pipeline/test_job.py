@@ -96,7 +96,6 @@ def test_sources_as_spark_formats(spark: Any, recording: Path) -> None:
 
 @pytest.mark.deep
 def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path: Path) -> None:
-    """From a frame of records, as from a file: what Spark's own connector or a bronze table brings."""
     import pyarrow.parquet as pq
 
     from kohort.pipeline.job.bronze import silver_from_records

@@ -126,7 +126,6 @@ def test_stop_without_log_ends_is_possible(groups: dict[str, GroupInput]) -> Non
 
 
 def test_unread_deleted_records_are_counted(told: dict[str, list[FindingRow]], folder: Path) -> None:
-    """20 records a second came in each partition, and the members read some of them; all but the last 20 were deleted."""
     finding = only(told["overtaken"], "R38")
     assert finding["start_ms"] == pytest.approx(when(folder, "overtaken", "retention"), abs=3_000)
     assert finding["evidence"]["partitions"] == 4

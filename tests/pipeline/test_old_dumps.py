@@ -81,7 +81,7 @@ def test_empty_group(tmp_path: Path) -> None:
 
 
 def test_workers_of_connect(tmp_path: Path) -> None:
-    """What their leader has handed out is no consumer's assignment; the tool prints it in hexadecimal."""
+    # the tool prints assignments of Connect in hexadecimal
     workers = generation(3, f"{{w-1-{ID}1=0002ff,w-2-{ID}2=}}").replace('"consumer"', '"connect"')
     group = group_of(dump(tmp_path, (1000, "group_metadata::group=connect", workers)), tmp_path)
     (record,) = group.records

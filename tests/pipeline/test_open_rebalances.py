@@ -81,7 +81,7 @@ def test_rare_commits_blame_no_member() -> None:
 
 
 def test_cooperative_group_blames_no_member() -> None:
-    """Its members commit on while they wait."""
+    # its members continue to commit during the rebalance
     story = Story()
     story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
     story.known = KnownGroup(story.known.generation_ms, EVERYBODY, "ada-id", False, story.known.commits)
@@ -124,7 +124,6 @@ def test_consecutive_rebalances_are_not_open() -> None:
 
 
 def test_missed_generation_ends_open_rebalance() -> None:
-    """It was over and began anew, and no look fell in between: the log shows it."""
     story = Story()
     assert story.looks(8, PREPARING, ADA, BOB, EVE) == []
     story.known = KnownGroup(START_MS + 7_500, EVERYBODY, eager=True)
@@ -196,7 +195,7 @@ def test_rolling_restart_is_no_open_rebalance() -> None:
 
 @pytest.mark.parametrize("name", ["classic-kafka-4.3", "kafka-4.3"])
 def test_kafka_incidents_have_no_open_rebalance(incidents: Callable[[str], Recorded], name: str) -> None:
-    """Waits are short there: the longest took 9 s."""
+    # the longest wait in these recordings is 9 s
     groups = incidents(name).groups.values()
     assert {group.group_id: [each.text for each in told] for group in groups if (told := alerts_of(group))} == {}
 
@@ -223,7 +222,6 @@ NAMED = {"one-slow-member": "c-2", "frozen-at-barrier": "c-1", "slow-beyond-poll
 
 @pytest.mark.parametrize("group", NAMED)
 def test_only_slow_members_are_named(recorded_groups: dict[str, GroupInput], group: str) -> None:
-    """From the recording of three brokers. Where its log doesn't tell, nobody is named alone."""
     told = [each.text for each in alerts_of(recorded_groups[group], open_ms=4_000) if each.kind == "rebalance_open"]
     assert told
     named = [text.partition("waiting for ")[2].partition(" on ")[0] for text in told if "one or more" not in text]

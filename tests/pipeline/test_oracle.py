@@ -35,7 +35,7 @@ def base(recorded_groups: dict[str, GroupInput], recorded_silver: Path) -> Any:
 
 
 def test_commit_gaps(base: Any) -> None:
-    """gap(p, r) = first commit at or after the end - last commit at or before the barrier's end."""
+    # gap(p, r) = first commit at or after the end - last commit at or before the end of the barrier
     differing = base.execute("""
         select m.group_id, m.rebalance_no, m.topic, m.part, m.commit_gap_ms, s.gap
         from gold_partition_moves m join (
@@ -74,7 +74,6 @@ def test_minutes(base: Any) -> None:
 
 
 def test_skew(base: Any, recorded_silver: Path) -> None:
-    """Partitions per member of each classic generation, straight from the assignments."""
     differing = base.execute(f"""
         with assigned as (
             select p.group_id, p."offset", r.generation, m.member_id, coalesce(sum(len(p2.parts)), 0) as parts

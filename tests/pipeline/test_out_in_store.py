@@ -81,10 +81,7 @@ def test_store_equals_folder_tables(store: fs.S3FileSystem, tmp_path: Path) -> N
 @pytest.mark.spark
 @pytest.mark.timeout(1000)
 def test_spark_writes_same_tables(store: fs.S3FileSystem, tmp_path: Path) -> None:
-    """Workers read and write the store themselves: nothing but it is shared, and Spark has no jar for it.
-
-    In a Spark of its own, whose workers are started with the variables that name the store.
-    """
+    # a new Spark process, whose workers start with the environment variables of the store
     logs = tmp_path / "logs"
     write_segments(Plan(records=4_000, groups=4, rebalance_every=10), logs)
     out = f"s3a://{BUCKET}/by-spark"
@@ -97,7 +94,7 @@ def test_spark_writes_same_tables(store: fs.S3FileSystem, tmp_path: Path) -> Non
 
 @pytest.mark.long
 def test_views_lead_to_the_tables(store: fs.S3FileSystem, small: Path, tmp_path: Path) -> None:
-    """As an analyst opens them, but for the store: DuckDB fetches its way into S3 from the network."""
+    # local files, since DuckDB would download its S3 extension
     done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/asked/"])
     assert done.exit_code == 0, done.output
     assert f"report: s3://{BUCKET}/asked/report.html" in done.output
@@ -199,7 +196,6 @@ def test_store_without_delete_right(store: fs.S3FileSystem, small: Path, monkeyp
 def test_store_refuses_or_throttles(
     small: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, said: str, most: int
 ) -> None:
-    """It is asked before anything is read, and not for ever."""
     with refusing_store(status, code) as store:
         use(monkeypatch, store.endpoint)
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
@@ -255,7 +251,6 @@ def test_unwritable_addresses(
 
 
 def test_places_in_a_store(store: fs.S3FileSystem) -> None:
-    """As much of a path as tables use."""
     folder = StoredPlace(f"s3://{BUCKET}/places")
     assert not folder.exists()
     assert list(folder.iterdir()) == []

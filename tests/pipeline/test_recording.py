@@ -60,7 +60,7 @@ def test_share_groups_have_no_owners(analyses: dict[str, GroupAnalysis]) -> None
 
 
 def test_recording_invariants(analyses: dict[str, GroupAnalysis]) -> None:
-    """Invariants on any input (design, section 13)."""
+    # invariants of any input (design, section 13)
     for analysis in analyses.values():
         for r in analysis.rebalances:
             if r.movement is not None:
@@ -74,7 +74,6 @@ def test_recording_invariants(analyses: dict[str, GroupAnalysis]) -> None:
 
 
 def test_slow_member_without_text_log(recorded_groups: dict[str, GroupInput]) -> None:
-    """From the offsets topic alone: the start is a bound, the wait an estimate from commits, and it is called likely."""
     for name in ("one-slow-member", "slow-but-cooperative"):
         group = copy.copy(recorded_groups[name])
         group.events = []
@@ -155,7 +154,7 @@ def test_local_time_log_is_shifted(
 def test_broker_clock_is_corrected(
     recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis], ahead_ms: int
 ) -> None:
-    """Else a line of one clock and a record of another would make a rebalance of two minutes."""
+    # otherwise the difference between two clocks would look like a rebalance of two minutes
     for name in ("crash-loop", "rolling-dynamic", "kip848-slow-revoker"):
         group = copy.copy(recorded_groups[name])
         group.events = [replace(event, ts=event.ts + ahead_ms) for event in group.events]

@@ -80,7 +80,6 @@ def test_report_of_recording(recorded_groups: dict[str, GroupInput], tmp_path: P
 
 
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
-    """A group and a client called like a tag, from events alone."""
     member = f"{EVIL}-71478f57-e382-43cf-81a9-3f338ceedade"
     happened: list[tuple[str, int, dict[str, Any]]] = [
         ("rebalance_started", 1000, {"generation": 0, "cause": "join_new"}),
@@ -118,7 +117,6 @@ def test_every_figure_shows_its_certainty(recorded_groups: dict[str, GroupInput]
 
 @pytest.mark.long
 def test_many_restless_groups_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many groups with many generations, members and partitions: what has no room is said, not shown."""
     monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1)
     monkeypatch.setattr(html, "MOST_PAGES_CHARS", 1_200_000)
     write_copies(restless("g", 400), [f"group-{n:03}" for n in range(5)], tmp_path)
@@ -135,7 +133,6 @@ def test_many_restless_groups_are_limited(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.long
 def test_large_report_size_is_limited(tmp_path: Path) -> None:
-    """All of them in trouble, each with ten rebalances."""
     write_copies(restless("g", 10), [f"group-{n:04}" for n in range(5_000)], tmp_path)
     found = findings(tmp_path)
     assert len({row["group"] for row in found if row["severity"] != "info"}) == 5_000

@@ -242,7 +242,7 @@ def test_repeated_migration_is_a_problem() -> None:
 
 
 def test_rule_numbers_are_unique() -> None:
-    """R35 and R36 look at all groups together."""
+    # R35 and R36 are about all groups together
     assert list(ALL) == [f"R{n:02}" for n in range(1, 57) if n not in (35, 36)]
 
 
@@ -256,11 +256,8 @@ def test_fenced_member_did_not_die() -> None:
 
 
 def test_definitions_by_hand() -> None:
-    """Movement, stickiness and the fewest moves of one rebalance, worked out on paper.
-
-    Six partitions: c-1 held 0, 2, 4 and c-2 held 1, 3, 5. Round robin over three gives c-1 0, 3; c-2 1, 4; c-3 2, 5: four
-    of six moved, while two would have been enough, one from each.
-    """
+    # six partitions: c-1 owned 0, 2, 4 and c-2 owned 1, 3, 5; round robin over three members gives c-1 0, 3;
+    # c-2 1, 4; c-3 2, 5: four of six moved, while two moves would have been enough
     analysis = analyse(
         Story()
         .generation(1, 0.5, TWO)
@@ -331,7 +328,6 @@ def test_concurrent_processes_share_client_id() -> None:
     ],
 )
 def test_paused_member_exceeds_its_timeout(session_s: int, poll_s: int, ends: tuple[str, str]) -> None:
-    """From the offsets topic alone: one of three commits nothing from 300 s on, and is gone 10 s later."""
     settings: dict[str, Any] = {"session": 1000 * session_s, "poll": 1000 * poll_s}
     story = Story().generation(1, 0.5, {A: settings, B: settings, C: settings}).silence([2, 5], 300, 311)
     story.generation(2, 310.4, {A: settings, B: settings})

@@ -101,7 +101,6 @@ def test_page_is_complete_with_valid_links(page: Opened) -> None:
 
 
 def test_link_opens_its_target(page: Opened) -> None:
-    """From the headline to a group's page, and from a finding to the rebalance it rests on."""
     opened = page.ask(
         """
         document.querySelectorAll('details').forEach(each => each.open = false)
@@ -131,7 +130,6 @@ def test_scrollable_areas_accept_keyboard_focus(page: Opened) -> None:
 
 
 def test_drawing_text_is_legible_on_phones(page: Opened) -> None:
-    """A drawing is as wide as its writing needs, and scrolls."""
     heights = page.ask(
         OPEN_ALL + "return [...document.querySelectorAll('svg text.label')].map(e => e.getBoundingClientRect().height)",
         PHONE,

@@ -114,7 +114,7 @@ def test_secrets_are_not_shown() -> None:
 
 
 def test_rfc_7677_example() -> None:
-    """The one exchange of SCRAM-SHA-256 whose every byte is printed somewhere."""
+    # the only published SCRAM-SHA-256 exchange with every byte
     steps = sasl._scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
     assert next(steps) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = b"rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
@@ -170,7 +170,7 @@ def test_broker_without_password_is_rejected() -> None:
 
 
 def test_expired_session_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With connections.max.reauth.ms a broker hangs up on whoever stays longer."""
+    # a broker disconnects clients after connections.max.reauth.ms
     broker = LockedBroker("PLAIN", lasts_ms=10_000)
     with broker.listening() as port:
         cluster = SourceCluster(f"127.0.0.1:{port}", login("PLAIN"))
@@ -222,7 +222,6 @@ def test_custom_client_key(authority: Path) -> None:
 
 @pytest.mark.parametrize("given", [True, False])
 def test_command_validates_settings_before_spark(given: bool, tmp_path: Path) -> None:
-    """The file is an argument's, or the environment's as with all other commands."""
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\n")
     arguments, environment = (
@@ -235,7 +234,6 @@ def test_command_validates_settings_before_spark(given: bool, tmp_path: Path) ->
 
 @pytest.mark.parametrize("given", [True, False])
 def test_environment_file_needs_address(given: bool, tmp_path: Path) -> None:
-    """One that was typed for nothing is."""
     config, log = tmp_path / "client.properties", tmp_path / "server.log"
     config.write_text("")
     log.write_text("")

@@ -69,7 +69,6 @@ def test_reads_broker_segments(batches: list[list[tuple[bytes | None, bytes | No
 
 
 def test_equal_length_batches_are_distinguished() -> None:
-    """Most are laid out like the first of their length; some have other keys, times, headers, or a null there."""
     odd = {
         3: [record(b"key-x", b"value"), record(b"ke", b"value---")],
         40: [record(b"key-x", b"value"), record(b"key", b"value--", NOW + 63)],
@@ -184,7 +183,7 @@ def commit(offset: int) -> Record:
 
 
 def test_transaction_outcomes(tmp_path: Path) -> None:
-    """Markers may stand in a later file; without one a transaction is pending."""
+    # a marker may be in a later file; without one the transaction is pending
     folder = tmp_path / "__consumer_offsets-7"
     folder.mkdir()
     txn, marker = 0x10, 0x30
@@ -227,7 +226,6 @@ def test_unreadable_segment_is_named(tmp_path: Path) -> None:
 
 
 def test_recording_equals_tail_copy(recording: Path) -> None:
-    """One partition of a real cluster: every record of the segment file, against a consumer's copy."""
     from kohort.pipeline.sources.export import read_export
 
     copy = {
@@ -245,7 +243,6 @@ def test_recording_equals_tail_copy(recording: Path) -> None:
 
 @pytest.mark.long
 def test_dump_text_equals_segments(recording: Path) -> None:
-    """Each record stands in both, with its key and with the outcome of its transaction."""
     from kohort.pipeline.sources.export import read_dump
 
     def rows(chunks: Iterable[Chunk]) -> dict[tuple[int, int], tuple[bytes | None, int]]:

@@ -46,7 +46,7 @@ def test_invalid_address(address: str) -> None:
     ],
 )
 def test_dead_worker_is_replaced(master: str, taken: str) -> None:
-    """Spark's local mode gives up with the first task that fails; on clusters it tries four times."""
+    # local mode of Spark fails with the first failed task; clusters try four times
     assert with_retries(master) == taken
 
 

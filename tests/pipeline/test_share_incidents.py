@@ -97,7 +97,6 @@ def test_archived_excludes_rejected_and_retried(
 
 
 def test_both_broker_logs_agree(share_groups: dict[str, dict[str, GroupInput]]) -> None:
-    """Without its events kohort's recording tells of as many records, and no names."""
     for name, group in share_groups[KOHORT].items():
         less = copy.copy(group)
         less.events = []

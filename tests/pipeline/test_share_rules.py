@@ -57,7 +57,6 @@ def test_coordinator_log_shows_archived_records() -> None:
 
 
 def test_coordinator_log_completes_event_log() -> None:
-    """Somebody has filtered a kind of line out of the event log. What both tell of counts once."""
     events, states = poisoned(), poisoned(by_states=True)
     events.states = states.states
     assert events.found()["R47"].evidence["records"] == 1
@@ -88,7 +87,6 @@ def test_return_before_lock_release() -> None:
 
 @BOTH
 def test_skipped_records_are_no_poison(by_states: bool) -> None:
-    """A handler that rejects what it can't process, at the first delivery."""
     story = ShareStory(told_by_states=by_states).joins(0, "ada")
     for n in range(0, 300, 10):
         story.gets(n / 10, "ada", (n, n + 9)).accepts(n / 10 + 0.5, "ada", (n, n + 8))
@@ -107,7 +105,7 @@ def test_successful_retry_is_ignored(by_states: bool) -> None:
 
 
 def test_final_rejection_is_no_delivery_limit() -> None:
-    """Other records came back after more deliveries: the limit is higher."""
+    # other records were delivered more often, so the limit is higher
     story = ShareStory(told_by_states=True).joins(0, "ada")
     story.works(1, 11, "ada", 0)
     for n in range(3):
@@ -142,7 +140,6 @@ def test_whatever_comes_is_given_up(by_states: bool) -> None:
 
 
 def test_unread_partitions_may_be_accepted() -> None:
-    """A copy of one broker's disk has some of the share coordinators' logs."""
     finding = failing(by_states=True).has(0, "ada", 0, 1).has(0, "bob", 2).found()["R48"]
     assert finding.confidence == "possible"
     assert "the delivery states of 2 other partitions were not read" in finding.text
@@ -150,7 +147,6 @@ def test_unread_partitions_may_be_accepted() -> None:
 
 
 def test_late_event_log_keeps_coordinator_records() -> None:
-    """ada accepts records all the time; while 10 others are given up nobody writes events."""
     story = ShareStory(limit=3, told_by_states=True).joins(0, "ada", "bob")
     for n in range(10):
         for again in range(3):
@@ -165,7 +161,6 @@ def test_late_event_log_keeps_coordinator_records() -> None:
 
 
 def test_rejected_retry_may_be_a_skip() -> None:
-    """A handler that tries twice. The log of the share coordinator does not tell that from the limit."""
     story = ShareStory(told_by_states=True).joins(0, "ada")
     for n in range(0, 100, 10):
         story.gets(n, "ada", (n, n + 9)).accepts(n + 0.5, "ada", (n, n + 8)).releases(n + 0.5, "ada", (n + 9, n + 9))
@@ -201,7 +196,6 @@ def test_processing_longer_than_lock_duration() -> None:
 
 
 def test_event_log_locks_are_enough() -> None:
-    """The share coordinator's log shows that records came back. That is too little for a warning, and no all-clear."""
     group = outliving(by_states=True)
     assert group.found() == {}
     assert lacking(group) == [SHARE_EVENTS]
@@ -217,7 +211,6 @@ def test_dead_member_releases_its_locks() -> None:
 
 
 def test_record_survived_once_is_no_poison() -> None:
-    """ada has another partition; bob gets the same records five times, and holds them for too long each time."""
     story = ShareStory(until=400).joins(0, "ada", "bob")
     for n in range(5):
         story.works(31 * n, 31 * n + 30, "ada", 300 * n, part=1)
@@ -280,7 +273,6 @@ def test_shrinking_backlog_is_ignored() -> None:
 
 
 def test_lag_from_log_and_samples() -> None:
-    """Two records behind the start are done with."""
     story = ShareStory().joins(0, "ada").state(0, snapshot=0, start=0)
     story.state(10, (0, 9, 2, 1), start=10).state(20, (12, 13, 2, 1), complete=2)
     story.log_ends((5, 10), (15, 30), (25, 40), (30, 40))
@@ -310,8 +302,6 @@ def test_members_seen_only_by_coordinator() -> None:
 
 
 def test_members_before_event_log_count() -> None:
-    """bob's session expires. The event says that somebody is left, or ada gets records later."""
-
     def bob(*, others: int) -> ShareStory:
         story = ShareStory().added(0, "bob").lag(10, 5).goes(30, "bob", cause="session_expired", others=others)
         return story.told_by_events_alone().lag(40, 50).lag(110, 200)
@@ -322,7 +312,6 @@ def test_members_before_event_log_count() -> None:
 
 
 def test_unread_partitions_are_missing() -> None:
-    """Members alone say nothing of what becomes of records."""
     story = ShareStory().joins(0, "ada").lag(10, 5).lag(110, 5)
     assert lacking(story) == [SHARE_STATE]
     story.state(0, snapshot=0, start=0).state(5, (0, 9, 2, 1), start=10)
@@ -330,6 +319,6 @@ def test_unread_partitions_are_missing() -> None:
 
 
 def test_late_log_is_not_conclusive() -> None:
-    """Its first snapshot isn't the partition's first: what was before is deleted."""
+    # the first snapshot of the log is not the first of the partition
     story = ShareStory().joins(0, "ada").state(80, (0, 3, 2, 1), snapshot=7, start=0).lag(10, 5).lag(110, 5)
     assert lacking(story) == [SHARE_STATE]

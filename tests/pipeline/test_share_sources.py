@@ -86,7 +86,6 @@ def test_broker_records_are_read(tmp_path: Path) -> None:
 
 
 def test_deleted_partition_starts_again(tmp_path: Path) -> None:
-    """Offsets that were done with are delivered again, and count again."""
     segment(tmp_path / "data", records(), [Record(state_key(SNAPSHOT, KEY), None, AT_MS + 3000)], records())
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share

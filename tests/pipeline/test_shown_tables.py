@@ -60,7 +60,6 @@ def test_snapshot_survives_rolls_and_rewrites(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_row_rewrites_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And there are few files, whatever number of batches came."""
     written: list[int] = []
 
     def noting(writer: pq.ParquetWriter, table: pa.Table) -> None:
@@ -81,7 +80,6 @@ def test_row_rewrites_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_samples_are_rolled_separately(tmp_path: Path) -> None:
-    """Their numbers are times, and none of the stream's batches is among them."""
     for number in range(FEWEST + 1):
         batch(tmp_path, f"sample-{1_760_000_000_000_000_000 + number}")
     batch(tmp_path, 0)
@@ -151,7 +149,6 @@ def test_failed_attempt_keeps_gold(tmp_path: Path) -> None:
 
 
 def test_readers_keep_previous_version(tmp_path: Path) -> None:
-    """Files that a reader has found stay for one more round; older ones go."""
     gold = tmp_path / "gold"
     show(gold, new_version(gold))
     (gold / "table").write_text("old")

@@ -48,7 +48,6 @@ def test_waiting_records_are_reported_once() -> None:
 
 
 def test_promptly_read_record_is_ignored() -> None:
-    """It was asked for between its coming and the commit."""
     watched = Watched({PLACE: (10, 11)})
     assert watched.hears("silent") == []
     for offset in range(11, 20):

@@ -35,7 +35,6 @@ def test_added_source_loses_no_finding(
 
 
 def test_text_log_keeps_static_sleeper() -> None:
-    """With it the rebalance that the sleeper held up at the end is known to begin within its silence."""
     story = Story().generation(1, 0.5, STATIC).silence([1, 4], 80, 119.9)
     story.silence([0, 2, 3, 5], 115.1, 120.1)
     whole = story.rebalance(2, 115, 120, STATIC | {"c-4/4": {}}, "join_new", "c-4/4").group_input()
@@ -46,7 +45,6 @@ def test_text_log_keeps_static_sleeper() -> None:
 
 
 def test_text_log_alone_shows_group_wait(recorded_groups: dict[str, GroupInput]) -> None:
-    """Who it waited for stands in no line: the member came back in time."""
     (found,) = [f for f in diagnose(analyse(text_alone(recorded_groups["one-slow-member"]))) if f.rule == "R01"]
     assert found.text.startswith("the group waited 3 times for members to rejoin")
     assert (found.clients, found.confidence, found.severity) == ([], "certain", "warning")

@@ -117,7 +117,6 @@ def rows_of_views(out: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_overlapping_sources_give_unique_rows(out: Path, recorded: Path, tmp_path: Path) -> None:
-    """The same recording under another name: every record comes twice."""
     again = shutil.copytree(recorded, tmp_path / "again")
     twice = analysed([recorded, again], tmp_path / "out")
     files = (twice / "tables" / "silver" / "offset_commits").rglob("*.parquet")

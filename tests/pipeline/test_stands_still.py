@@ -71,7 +71,6 @@ def sampled(silence: tuple[int, int], came: float, at: range) -> GroupInput:
 
 
 def test_late_records_are_no_stall() -> None:
-    """They are seen by chance, just before they are done."""
     assert found(sampled((200, 250), 249, range(5, NOW, 2))) == []
 
 

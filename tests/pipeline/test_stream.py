@@ -107,7 +107,6 @@ def test_restarted_stream_equals_batch(spark: Any, world: World, tmp_path: Path)
 
 @pytest.mark.deep
 def test_rewritten_batch_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
-    """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
     from kohort.pipeline.job.live_reports import OutputFolders

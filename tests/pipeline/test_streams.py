@@ -64,7 +64,7 @@ class Busy(Query):
 
 @pytest.mark.parametrize(("looks", "finish_s", "last"), [(3, 30.0, 7), (1_000_000, 0.0, 6)])
 def test_stop_waits_briefly_for_batch(monkeypatch: pytest.MonkeyPatch, looks: int, finish_s: float, last: int) -> None:
-    """The last report told of less than the tables held, on a machine where a batch took half a minute."""
+    # the last report once covered less than the tables, on a machine with slow batches
     monkeypatch.setattr(follow, "FINISH_S", finish_s)
     monkeypatch.setattr(follow, "WAIT_S", 0.0)
     query = Busy(looks)

@@ -65,13 +65,11 @@ def test_healthy_habits_are_left_alone() -> None:
 
 
 def test_offsets_topic_raises_no_false_alarm(groups: dict[str, GroupInput]) -> None:
-    """Without samples of log ends, and without the broker's log."""
     for name, group in groups.items():
         assert serious(log_alone(group)).items() <= OF_STREAMS[name].items(), name
 
 
 def test_tasks_stopped_while_restoring(groups: dict[str, GroupInput], folder: Path) -> None:
-    """It was not through when it was closed: Kafka tells nobody how far it was, so the cause is possible only."""
     finding = said(groups["restoring"])["R53"]
     (killed_ms,) = [int(str(each["ms"])) for each in truth(folder, "restoring", "signal")]
     begun = [each for each in truth(folder, "restoring", "restoring") if int(str(each["ms"])) > killed_ms]

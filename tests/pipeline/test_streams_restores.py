@@ -37,12 +37,10 @@ def idle(*, sampled: bool) -> StreamsStory:
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["samples", "commits alone"])
 def test_idle_source_does_not_stall_task(sampled: bool) -> None:
-    """Samples say that nothing waited; without them, as little was read afterwards as if nothing had come."""
     assert idle(sampled=sampled).found() == {}
 
 
 def test_bursty_source_is_silent_everywhere() -> None:
-    """100 s of records, then 200 s of none, whose records come at once. A task moves at the end of the first burst."""
     story = group(until=1000).reads(1, 1000, 0, 1)
     for start in (1, 301, 601, 901):
         story.reads(start, min(1000, start + 99), 2, 3)
@@ -50,14 +48,12 @@ def test_bursty_source_is_silent_everywhere() -> None:
 
 
 def test_ended_samples_prove_nothing_later() -> None:
-    """Until 150 s nothing waited. What was read later shows that records came, and nobody knows when."""
     story = restoring(sampled=False, held=None).log(0, 1, until=150).log(2, 3, until=150, idle=(99, 150))
     finding = story.found()["R53"]
     assert (finding.severity, finding.confidence) == ("info", "possible")
 
 
 def test_sole_process_has_no_standby() -> None:
-    """ada's disk is new: it has another process id, and nobody else is there."""
     story = StreamsStory().topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1).reads(1, 100, 0, 1)
     story.goes(100, "ada").joins(110, "ada", member="ada2", process="ada-process-2").has(111, "ada2", 0, 1)
     story.reads(311, 600, 0, 1).log(0, 1).log(0, 1, topic=CHANGELOG, records=1_000_000)
@@ -68,7 +64,7 @@ def test_sole_process_has_no_standby() -> None:
 
 @pytest.mark.parametrize("reset", ["latest", "earliest"])
 def test_first_start_restores_no_state(reset: str) -> None:
-    """A slow start on a topic with records: where nothing is committed the log's end says little."""
+    # slow start on a topic with records: without commits the log end proves little
     story = StreamsStory(until=400).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0)
     if reset == "latest":
         assert story.log(0, records=1000).log(0, topic=CHANGELOG, records=1_000_000).found() == {}
@@ -77,7 +73,6 @@ def test_first_start_restores_no_state(reset: str) -> None:
 
 
 def test_long_absence_keeps_state() -> None:
-    """Nobody cleans up its directory while it is away; it comes back under the process id that is kept there."""
     story = group(until=3000).reads(1, 3000, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").joins(1900, "bob", member="bob2", process="bob-process").has(1901, "bob2", 2, 3)
     story.reads(2050, 3000, 2, 3).log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
@@ -86,7 +81,7 @@ def test_long_absence_keeps_state() -> None:
 
 @pytest.mark.parametrize(("moved", "cause"), [(500, None), (1000, "possible"), (1500, "likely")])
 def test_running_process_drops_revoked_state(moved: int, cause: str | None) -> None:
-    """ada had the tasks before bob. What it has kept of them is ten minutes old before it goes, and twenty at most."""
+    # state of revoked tasks is kept for 10 to 20 minutes
     story = StreamsStory(until=2500).topology(0).epoch(0).joins(0, "ada").has(1, "ada", 0, 1, 2, 3)
     story.joins(10, "bob").has(11, "ada", 0, 1).has(12, "bob", 2, 3).reads(1, 2500, 0, 1).reads(1, moved, 2, 3)
     story.goes(moved, "bob").has(moved + 1, "ada", 0, 1, 2, 3).reads(moved + 200, 2500, 2, 3)
@@ -96,7 +91,6 @@ def test_running_process_drops_revoked_state(moved: int, cause: str | None) -> N
 
 
 def test_deleted_group_rereads_without_stall() -> None:
-    """Its offsets went with it: carl's first commits are below the old ones for long."""
     story = group(until=900).reads(1, 300, 0, 1, 2, 3).goes(300, "ada", "bob").deleted(310).offsets_deleted(310)
     story.topology(320).epoch(320).joins(320, "carl").has(321, "carl", 0, 1, 2, 3)
     story.reads(330, 900, 0, 1, 2, 3, less=3300).log(0, 1, 2, 3)
@@ -105,7 +99,6 @@ def test_deleted_group_rereads_without_stall() -> None:
 
 
 def test_earlier_tasks_are_not_new_assignments() -> None:
-    """The newest record of what ada has is of 100 s, and its newest commit of 500 s: what was before is compacted away."""
     story = group(until=900).reads(1, 500, 0, 1, 2, 3).has(100, "ada", 0, 1).compacted().reads(500, 900, 0, 1, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
     assert story.found() == {}
@@ -121,7 +114,6 @@ def test_late_log_leaves_copies_unknown() -> None:
 
 
 def test_deleted_records_do_not_wait() -> None:
-    """990 are committed, the log ends at 3000 at last, and begins at 1500."""
     assert restoring().found()["R53"].evidence["records"] == 2010
     assert restoring().log(2, 3, start=1500).found()["R53"].evidence["records"] == 1500
 
@@ -148,7 +140,6 @@ def test_short_restores_are_ignored(healthy: StreamsStory) -> None:
 
 
 def test_nothing_to_read_is_no_restore() -> None:
-    """No record comes for partitions 2 and 3 while ada has them."""
     story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
     story.log(0, 1).log(2, 3, records=990).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
@@ -156,7 +147,6 @@ def test_nothing_to_read_is_no_restore() -> None:
 
 
 def test_stalled_group_is_no_restore() -> None:
-    """What it depends on is away."""
     story = group().reads(1, 100, 0, 1, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
@@ -165,7 +155,6 @@ def test_stalled_group_is_no_restore() -> None:
 
 @pytest.mark.parametrize("stores", [True, False], ids=["state", "no state"])
 def test_stalled_group_without_move_is_reported(stores: bool) -> None:
-    """Nobody comes or goes, and records wait for 200 s: no restore, and not well."""
     found = group(stores=stores).reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3).log(0, 1, 2, 3).found()
     assert found.keys() == {"R37"}
     assert (found["R37"].severity, found["R37"].evidence["members"]) == ("critical", 2)
@@ -191,7 +180,6 @@ def test_quick_return_keeps_state() -> None:
 
 
 def test_records_read_before_window_are_ignored() -> None:
-    """Commits of before it are not known, and nothing comes for partitions 2 and 3 any more."""
     story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(102, 110, 2, 3)
     story.log(0, 1).log(2, 3, records=1090).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)

@@ -39,7 +39,7 @@ def flapping(
 @BOTH
 @pytest.mark.parametrize("same_process", [True, False], ids=["same id", "another id each time"])
 def test_flapping_process(by_events: bool, same_process: bool) -> None:
-    """Without its state directory it has another process id each time."""
+    # without a state directory its process id differs each time
     found = flapping(by_events=by_events, same_process=same_process).found()
     assert found.keys() == {"R54"}
     finding = found["R54"]
@@ -52,7 +52,6 @@ def test_flapping_process(by_events: bool, same_process: bool) -> None:
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_unknown_start_may_be_early(seen: bool) -> None:
-    """bob goes three times; of its first life an event log that begins late shows the last seconds."""
     story = StreamsStory(told_by_events=True, until=3600).joins(0, "ada")
     story = story.joins(90, "bob") if seen else story.was_there(90, "bob")
     story.has(91, "bob", 2, 3)
@@ -77,7 +76,6 @@ def test_events_say_how_it_went() -> None:
     ],
 )
 def test_returning_thread_was_alive(cause: str | None, why: str) -> None:
-    """Whoever polls too late leaves, and joins again under its id."""
     story = group(until=3600)
     for at in (100, 200, 300):
         story.goes(at, "bob", cause=cause).has(at + 1, "ada", 0, 1, 2, 3)
@@ -89,7 +87,7 @@ def test_returning_thread_was_alive(cause: str | None, why: str) -> None:
 
 
 def test_records_alone_show_no_reason() -> None:
-    """It may have been restarted on purpose. A longer session is no advice: who closes leaves, who is dead stays dead."""
+    # the process may have been restarted on purpose, so a longer session is no advice
     finding = flapping().found()["R54"]
     assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
     assert "on purpose" in finding.advice
@@ -138,7 +136,6 @@ def test_rolling_restart_is_ignored(by_events: bool) -> None:
 
 @BOTH
 def test_replaced_pods_do_not_flap(by_events: bool) -> None:
-    """An autoscaler: each one comes once."""
     story = group(by_events=by_events, until=3600)
     for number in range(6):
         at, name = 100 + 60 * number, f"pod-{number}"
@@ -165,7 +162,6 @@ def test_stopped_upgrade(by_events: bool) -> None:
 
 @BOTH
 def test_ongoing_upgrade_is_ignored(by_events: bool) -> None:
-    """Every four minutes one process has the newer topology."""
     story = StreamsStory(told_by_events=by_events, until=3000).topology(0, 2).epoch(0)
     names = [f"pod-{number}" for number in range(5)]
     story.joins(0, "first", epoch=2).joins(0, *names, epoch=1)
@@ -207,7 +203,6 @@ def test_unread_topics_need_no_offsets() -> None:
 
 
 def test_former_classic_group_was_not_deleted() -> None:
-    """A consumer of the classic protocol has taken the empty group, and left it again. Its offsets stayed."""
     story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).is_classic(110)
     story.topology(200, stores=("another-changelog",)).epoch(200).joins(200, "ada").has(201, "ada", 0, 1, 2, 3)
     assert "R55" not in story.reads(202, 600, 0, 1, 2, 3).found()

@@ -125,7 +125,7 @@ def test_unfinished_compressed_file_is_awaited(log: Log) -> None:
 
 
 def test_truncated_copy_is_read_completely(log: Log) -> None:
-    """logrotate's copytruncate."""
+    # as with copytruncate of logrotate
     log.writes(40)
     log.news()
     late = log.writes(5)
@@ -180,7 +180,6 @@ def test_unfinished_line_does_not_block_file(log: Log) -> None:
 
 
 def test_followed_log_equals_one_reading(tmp_path: Path) -> None:
-    """A real broker's log, in portions that end anywhere, looked at now and then."""
     whole = unpacked("classic-kafka-4.3", tmp_path / "recording") / "broker.log"
     chance, text = random.Random(7), whole.read_bytes()
     folder, silver = tmp_path / "logs", tmp_path / "silver"
@@ -219,7 +218,7 @@ def test_followed_log_equals_one_reading(tmp_path: Path) -> None:
 
 
 def test_batch_without_state_is_read_again(tmp_path: Path) -> None:
-    """The process died between the two."""
+    # the process died between the two writes
     recording = unpacked("kohort", tmp_path / "recording") / "events"
     assert find_sources([str(recording)])[0]
     silver, state = tmp_path / "silver", tmp_path / "state.json"

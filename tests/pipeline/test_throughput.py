@@ -28,7 +28,6 @@ def test_as_much_as_by_the_minute(recorded_groups: dict[str, GroupInput]) -> Non
 
 
 def test_stop_is_detected(recorded_groups: dict[str, GroupInput]) -> None:
-    """While the group waited for its slow member, no step begins; before and after, one follows the other."""
     analysis = analyse(recorded_groups["one-slow-member"])
     rows = throughput(analysis.commits)
     step = rows[0].step_ms

@@ -73,7 +73,6 @@ def test_member_lost_with_broker_is_innocent(tmp_path: Path) -> None:
 
 
 def test_broker_pause(incidents: Callable[[str], Recorded], tmp_path: Path) -> None:
-    """The recording's last act: the broker is stopped for 8 s while three groups are left."""
     groups = incidents("classic-kafka-4.3").groups
     left = ["calm", "calm-default-ids", "calm-static"]
     write_tables(_tables([groups[name] for name in left]), tmp_path / "gold")

@@ -85,7 +85,6 @@ def test_rare_commits_allow_longer_silence() -> None:
 
 
 def test_staggered_minute_commits_are_silent_between() -> None:
-    """Between two commits of the group pass 2 s or 58 s; the habit is a minute."""
     story = Story()
     story.generation("ada", "bob")
     told: list[str] = []
@@ -106,7 +105,6 @@ def test_new_group_has_two_minutes() -> None:
 
 
 def test_time_without_members_is_no_silence() -> None:
-    """A console consumer that comes and goes, and a job of the night."""
     story = Story()
     told: list[str] = []
     for _ in range(5):
@@ -142,7 +140,7 @@ def test_returned_member_is_not_gone() -> None:
 
 
 def test_unread_silence_is_ignored() -> None:
-    """After a restart the log's end is read later than alarms are due: the commits that they miss are in it."""
+    # after a restart the missing commits are in the part of the log that is read last
     story = Story()
     story.generation("ada")
     story.commits(10)
@@ -155,7 +153,6 @@ def test_unread_silence_is_ignored() -> None:
 
 
 def test_first_look_gives_group_time() -> None:
-    """While nobody looked the cluster may have been away, too."""
     story = Story()
     story.generation("ada")
     story.commits(10)
@@ -166,7 +163,6 @@ def test_first_look_gives_group_time() -> None:
 
 
 def test_cluster_outage_is_no_silence(tmp_path: Path) -> None:
-    """Nothing is looked at meanwhile; timers ring. When it is back, groups have their usual time to commit again."""
     story, path = Story(), tmp_path / "watched.json"
     kept = WatchedUntil(path)
 
@@ -227,7 +223,6 @@ def test_rebalances_far_apart_are_no_storm() -> None:
 
 
 def test_whole_group_restarts_are_no_storm() -> None:
-    """A console consumer that somebody starts now and then, and a job of two members: nobody was interrupted."""
     for members in (("ada",), ("ada", "bob")):
         story = Story()
         told: list[str] = []

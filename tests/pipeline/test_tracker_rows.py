@@ -16,7 +16,7 @@ def commit(offset: int, group: str, ts_ms: int) -> LogRow:
 
 
 def test_commits_become_one_row_each() -> None:
-    """A group whose name is no ASCII is read by the plain decoder, beside the others."""
+    # a group with a non-ASCII name uses the plain decoder
     runs = [
         [commit(0, "orders", NOW), commit(1, "billing", NOW)],
         [commit(2, "shipping", NOW + 1), commit(3, "größer", NOW + 2)],

@@ -92,7 +92,6 @@ def members_of(play: Play, generation: int) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("source", ["both", "topic"])
 def test_rule_matches_only_its_scenario(name: str, source: str, read: Callable[[str, str], GroupInput]) -> None:
-    """With the event log, and from the offsets topic alone: less is certain then, but nothing else is said."""
     must, may = SCENARIOS[NAMES[name]]
     group = read(name, source)
     found = {finding.rule: finding for finding in diagnose(analyse(group))}

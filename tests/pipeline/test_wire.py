@@ -71,7 +71,6 @@ def test_nobody_there() -> None:
     "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4"], ids=["hangs up", "http", "short"]
 )
 def test_not_a_kafka(answer: bytes) -> None:
-    """Something listens, but it isn't a broker."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def talk() -> None:

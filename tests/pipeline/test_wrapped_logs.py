@@ -51,14 +51,13 @@ def test_nested_wrappers_are_unwrapped(name: str, tmp_path: Path) -> None:
 
 
 def test_whole_document_is_streamed(tmp_path: Path) -> None:
-    """As `aws logs filter-log-events` prints it."""
+    # as printed by `aws logs filter-log-events`
     document = {"events": [json.loads(line) for line in lines(WRAPPINGS["CloudWatch"])], "searchedLogStreams": []}
     events, issues = told(tmp_path / "answer.json", json.dumps(document, indent=4))
     assert (len(events), issues) == (len(SAID), [])
 
 
 def test_unreadable_lines_are_counted(tmp_path: Path) -> None:
-    """A line of the coordinator without a time says nothing, and that is said."""
     events, (issue,) = told(tmp_path / "server.log", "\n".join([bare(SAID[0]), *lines(plain)]))
     assert len(events) == len(SAID)
     assert "1 lines with '[GroupCoordinator and no time, or in another form'" in issue.detail
@@ -71,7 +70,7 @@ def test_endless_object_is_skipped(tmp_path: Path) -> None:
 
 
 def test_kafka_1_x_log_lines(tmp_path: Path) -> None:
-    """They name no reason, no members and no leader."""
+    # they contain no reason, members or leader
     words = (
         "Preparing to rebalance group orders with old generation 1 (__consumer_offsets-31)",
         "Stabilized group orders generation 2 (__consumer_offsets-31)",

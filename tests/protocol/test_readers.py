@@ -125,7 +125,7 @@ def test_trailing_bytes_are_ignored() -> None:
     ],
 )  # fmt: skip
 def test_accepts_same_input_as_kafka(name: str, version: int, body: str, plain: str) -> None:
-    """Seen on Apache Kafka 4.3: it answers all of them."""
+    # observed on Apache Kafka 4.3, which responds to all of them
     message = load(name)
     assert message.read(version, bytes.fromhex(body), 0) == message.read(version, bytes.fromhex(plain), 0)
 

@@ -119,7 +119,6 @@ def test_repeated_parts_are_written_once(version: int, monkeypatch: pytest.Monke
 
 
 def test_long_number_arrays_take_steps() -> None:
-    """The array is in a nested structure."""
     topics = tuple(TopicPartitions(topic_id=UUID(int=n), partitions=tuple(range(n * 700))) for n in range(4))
     response = ShareGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id="m", assignment=Assignment(topic_partitions=topics)

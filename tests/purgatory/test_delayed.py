@@ -124,7 +124,6 @@ def test_completion_cancels_second_operation() -> None:
 
 
 def test_completion_postpones_second_operation() -> None:
-    """A join phase that ends gives every member a new session, also one whose old one ends right then."""
     purgatory = Purgatory()
     session = Operation(500)
     purgatory.wait(Operation(500, lambda now_ms: purgatory.postpone(session, now_ms + 100)))
@@ -150,7 +149,6 @@ def test_completion_starts_operation_before_next_moment() -> None:
 
 
 def test_failing_operation_affects_no_other() -> None:
-    """A fault is reported; what else is due at that moment comes at the next turn."""
     purgatory = Purgatory()
     heard: list[int] = []
 
@@ -204,7 +202,6 @@ def test_at_most_limits_expired_operations() -> None:
 
 
 def test_remaining_operation_can_wait_again() -> None:
-    """Cancelled, and put on the wheel anew with a later deadline."""
     purgatory = Purgatory()
     first, again = Operation(500), Operation(500)
     for each in first, again:

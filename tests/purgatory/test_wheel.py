@@ -106,7 +106,6 @@ def test_past_deadline_is_due_immediately() -> None:
 
 
 def test_waking_up_for_nothing_is_rare() -> None:
-    """An entry far away falls through the levels: one wakeup for each, not one for every millisecond."""
     wheel = TimingWheel()
     wheel.add(TimerEntry(1_800_000))
     wakeups = 0
@@ -117,7 +116,6 @@ def test_waking_up_for_nothing_is_rare() -> None:
 
 
 def test_adding_and_cancelling_leaves_nothing_behind() -> None:
-    """A client that joins and leaves a thousand times a second does not fill the memory until its timers are due."""
     wheel = TimingWheel()
     for _ in range(10_000):
         entry = TimerEntry(300_000)

@@ -29,7 +29,7 @@ def login(mechanism: ScramMechanism = SHA_256, user: str = "user") -> ScramLogin
 
 
 def test_rfc_example() -> None:
-    """RFC 7677, section 3."""
+    # RFC 7677, section 3
     talk = login()
     challenge, nobody = talk.step(f"n,,n=user,r={CLIENT_NONCE}".encode(), 0)
     assert challenge == f"r={CLIENT_NONCE}{SERVER_NONCE},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()

@@ -43,7 +43,7 @@ def test_last_record_keeps_its_offset() -> None:
 
 
 def test_small_log_keeps_history_in_memory() -> None:
-    """`kohort analyze` finds in a young offsets topic who stalled a group minutes ago. In Kafka it is one segment."""
+    # `kohort analyze` needs the recent past of a young offsets topic; in Kafka it is one segment
     log = PartitionLog(LogConfig(compact=True, delete=False))
     for number in range(3_000):
         log.append(batch((b"group %d" % (number % 20), bytes(60))), wall_ms=0)

@@ -46,7 +46,6 @@ def test_few_records_take_one_step() -> None:
 
 @pytest.mark.parametrize("keys", [1, 20, 10_000])
 def test_slices_have_a_few_hundred_batches(keys: int) -> None:
-    """However many segments there are, and whether later batches hold its keys or not."""
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=64 << 10))
     count = 10_000
     for number in range(count):

@@ -94,7 +94,7 @@ async def test_clients_in_test_loop(kafka: Cluster, real_asyncio: bool) -> None:
 
 
 async def test_frozen_loop_wait_raises() -> None:
-    """The cluster is in the test's own loop, where no timer rings."""
+    # the cluster is in the event loop of the test, where no timer fires
     async with Cluster() as kafka:
         with freeze_time(LEAP_DAY), pytest.raises(ControlError, match=r"stands still.*real_asyncio=True"):
             await kafka.group("billing").wait_stable(members=1)

@@ -88,7 +88,6 @@ def test_polling_threads_survive_crashed_member(make: Callable[[str, str], Any],
 
 
 def test_jump_over_rebalance_keeps_members() -> None:
-    """Eve joins when the jump begins: ada and bob have to give up partitions before their rebalance timeouts end."""
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
         with (
@@ -115,7 +114,6 @@ def left_by_bob() -> Iterator[tuple[SyncCluster, SyncGroup]]:
 
 
 def test_jump_reports_late_members() -> None:
-    """Her heartbeats hear of the rebalance, and she can't rejoin: nobody polls."""
     with left_by_bob() as (kafka, group):
         with pytest.warns(
             UserWarning, match="continued without ada, which is alive and has not rejoined group billing"

@@ -327,7 +327,7 @@ def test_timeout_hides_internal_frames(pytester: pytest.Pytester) -> None:
 
 
 def test_late_clients_reach_closed_fixture(pytester: pytest.Pytester) -> None:
-    """aiokafka tries to commit for ever, and librdkafka to leave for 45 s, when their cluster is gone."""
+    # without a cluster aiokafka retries the commit forever, and librdkafka the leave for 45 s
     result = run(
         pytester,
         """

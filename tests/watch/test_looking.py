@@ -110,7 +110,6 @@ def member(name: str, epoch: int, owns: Assignment, target: Assignment, kind: in
 
 
 async def test_consumer_group_shows_epochs_and_protocols() -> None:
-    """ada has to give up partition 2, which bob waits for; eve is a classic member."""
     group = DescribedConsumerGroup(
         error_code=ErrorCode.none, group_id="newer", group_state="Reconciling", group_epoch=5, assignment_epoch=4,
         assignor_name="uniform",
@@ -188,8 +187,6 @@ async def test_share_group_shows_partitions_and_progress() -> None:
 
 
 async def test_streams_group_shows_tasks_and_waiters() -> None:
-    """Ada has to give up task 0_1, which bob waits for; bob keeps a copy of 0_0."""
-
     def tasks(active: tuple[int, ...] = (), standby: tuple[int, ...] = ()) -> StreamsAssignment:
         roles = [(TaskIds(subtopology_id="0", partitions=each),) if each else () for each in (active, standby)]
         return StreamsAssignment(active_tasks=roles[0], standby_tasks=roles[1], warmup_tasks=())

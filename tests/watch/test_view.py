@@ -133,7 +133,6 @@ def test_other_group_type_shows_limits() -> None:
 
 
 def test_share_group_shows_start_and_lag() -> None:
-    """Both members have the partition; where a control address is asked it shows how many records are held, too."""
     members = tuple(
         SeenMember(f"{name}-id", name, "10.0.0.1", owns=(("orders", 0),), epoch=3) for name in ("ada", "bob")
     )

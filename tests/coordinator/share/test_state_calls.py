@@ -105,7 +105,6 @@ def test_group_is_deleted_in_slices() -> None:
 
 
 def test_lost_group_ends_its_calls() -> None:
-    """Return NOT_COORDINATOR to the client of a request."""
     world = large()
     world.after(10)
     ada = world.member("ada")

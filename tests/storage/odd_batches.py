@@ -1,6 +1,6 @@
 """Batches that a producer should not send, or hardly ever does, and what Kafka 4.3.0 said to each.
 
-`CASES` builds them. `odd_batches.json` beside it has the answers, as `python -m tests.storage.record_odd_batches` has
+`CASES` builds them. `odd_batches.json` has the responses, as `python -m tests.storage.record_odd_batches` has
 recorded them.
 """
 
@@ -62,7 +62,7 @@ def record(
     value_size: bytes | None = None,
     size: bytes | None = None,
 ) -> bytes:
-    """One record. Given `..._bytes` and sizes stand where the right ones would."""
+    """Encode a record, with the given `..._bytes` and sizes instead of the right ones."""
     time_bytes = time if isinstance(time, bytes) else varint(time)
     body = pack("b", attributes) + time_bytes + (varint(delta) if delta_bytes is None else delta_bytes)
     for part, given in ((key, key_size), (value, value_size)):
@@ -73,7 +73,6 @@ def record(
 
 
 def header(name: bytes | None, value: bytes | None) -> bytes:
-    """One header of a record."""
     return b"".join(varint(-1) if part is None else varint(len(part)) + part for part in (name, value))
 
 
@@ -92,7 +91,7 @@ def batch(
     crc_off_by: int = 0,
     length_off_by: int = 0,
 ) -> bytes:
-    """A batch around a body, with the header that is wanted; `first` and `latest` are its times, `now` unless given."""
+    """Encode a batch around a body. `first` and `latest` are its timestamps, which default to `now`."""
     times = now if first is None else first, now if latest is None else latest
     covered = pack(">hiqqqhii", attributes, count - 1 if delta is None else delta, *times, *producer, count) + body
     length = len(covered) + 9 + length_off_by
@@ -100,7 +99,6 @@ def batch(
 
 
 def three(**more: Any) -> bytes:
-    """The body of three proper records."""
     return b"".join(record(delta, **more) for delta in range(3))
 
 
@@ -113,20 +111,20 @@ def snappy(body: bytes) -> bytes:
 
 
 def xerial(body: bytes) -> bytes:
-    """As Java's snappy stream has it."""
+    """Encode a stream like Java's snappy."""
     block = snappy(body)
     return b"\x82SNAPPY\0" + pack(">ii", 1, 1) + pack(">i", len(block)) + block
 
 
 def lz4(body: bytes, flags: int = 0x60, checksum: int = 0x82) -> bytes:
-    """A frame whose blocks stand alone, the only kind that Kafka reads; `checksum`: of flags and block size."""
+    """Encode a frame of independent blocks, the only type that Kafka reads."""
     block = bytes(cramjam.lz4.compress_block(body, store_size=False)) if body else b""
     head = b"\x04\x22\x4d\x18" + bytes((flags, 0x40, checksum))
     return head + (pack("<I", len(block)) + block if body else b"") + bytes(4)
 
 
 def dependent_lz4(body: bytes) -> bytes:
-    """A frame whose blocks need those before them."""
+    """Encode a frame whose blocks depend on earlier ones."""
     return bytes(cramjam.lz4.compress(body))
 
 
@@ -186,7 +184,7 @@ def _headers() -> dict[str, Callable[[int], bytes | None]]:
         "transactional without a producer": _body(good, attributes=0x10),
         "a delete horizon": _body(good, attributes=0x40),
         "LogAppendTime by the producer": _body(good, attributes=0x08),
-        "an attribute that nobody knows": _body(good, attributes=0x80),
+        "an unknown attribute": _body(good, attributes=0x80),
         "high attributes": _body(good, attributes=0x4000),
         "a producer without a sequence": _body(good, producer=(5, 0, -1)),
         "a producer without an epoch": _body(good, producer=(6, -1, 0)),
@@ -234,7 +232,7 @@ def _bodies() -> dict[str, Callable[[int], bytes | None]]:
         ),
         "a header key of size -2": _body(record(headers=b"\2\3\2v")),
         "a header value of size -2": _body(record(headers=b"\2\2h\3")),
-        "a header key that is no UTF-8": _body(record(headers=bad_utf8)),
+        "a header key that is not UTF-8": _body(record(headers=bad_utf8)),
         "a header that is cut short": _body(record(headers=b"\2\x14h")),
         "attributes in a record": _body(record(attributes=1)),
         "a time of ten bytes": _body(record(time=b"\x80" * 9 + b"\0")),
@@ -292,7 +290,7 @@ def _compressed() -> dict[str, Case]:
             f"{name}": _body(pack_it(three()), count=3, attributes=number),
             f"{name}, a count of two before three records": _body(pack_it(three()), count=2, attributes=number),
             f"{name}, a count of four before three records": _body(pack_it(three()), count=4, attributes=number),
-            f"{name} that is none": _body(three(), count=3, attributes=number),
+            f"{name} that is invalid": _body(three(), count=3, attributes=number),
             f"{name} of random bytes": _body(bytes(range(200, 256)), count=3, attributes=number),
             f"{name} of no bytes": _body(b"", count=1, attributes=number),
             f"{name}, cut short": _body(pack_it(three())[:-9], count=3, attributes=number),
@@ -336,7 +334,7 @@ def _compressed() -> dict[str, Case]:
 
 
 def _elsewhere() -> dict[str, Case]:
-    """What depends on the topic, or on what else is in the request."""
+    """Return cases that depend on the topic or on other parts of the request."""
     keyless = record(0) + record(1, key=None) + record(2, key=None)
     many = record(0) + b"".join(record(n, key=None) for n in range(1, 6))
     mixed = record(0, time=DAY_MS) + record(1, key=None) + record(2, key=None, time=DAY_MS) + record(3)
@@ -402,7 +400,7 @@ _TIMES = re.compile(r"-?\d{13,19}")
 
 
 def in_words(part: Any) -> dict[str, Any]:
-    """What a partition's answer says, but for times and offsets."""
+    """Describe the response of a partition without times and offsets."""
     said: dict[str, Any] = {"error": part.error_code.name}
     if part.error_code:
         said["tells log start"] = part.log_start_offset >= 0
@@ -417,7 +415,7 @@ def in_words(part: Any) -> dict[str, Any]:
 
 
 def stored_in_words(records: bytes, offset: int, sent: bytes, now_ms: int) -> dict[str, Any]:
-    """The header of the batch at that offset of what was fetched, and whether its body is as it was sent."""
+    """Describe the stored batch at that offset: its header, and whether its body is unchanged."""
     (found,) = [each for each in read_batches(records) if each.base_offset == offset]
     minutes = round((found.max_timestamp - now_ms) / 60_000)
     end = 12 + unpack_from(">i", sent, 8)[0]
@@ -432,6 +430,6 @@ def stored_in_words(records: bytes, offset: int, sent: bytes, now_ms: int) -> di
 
 @cache
 def answers() -> dict[str, dict[str, Any]]:
-    """What Kafka answered to each."""
+    """Load Kafka's responses to all cases."""
     found: dict[str, dict[str, Any]] = json.loads(ANSWERS.read_text())
     return found

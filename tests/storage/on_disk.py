@@ -55,11 +55,10 @@ class OnDisk:
         return self.path / f"{NAME}-0"
 
     def segments(self) -> list[str]:
-        """The names of the segment files."""
         return sorted(path.name for path in self.folder.glob("*.log"))
 
     def dies_and_comes_back(self) -> list[str]:
-        """Returns what had to be mended."""
+        """Restart from disk, and return the repairs."""
         self.directory.abandon()
         return self._comes_back()
 

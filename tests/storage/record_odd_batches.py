@@ -2,7 +2,7 @@
 
     python -m tests.storage.record_odd_batches 127.0.0.1:31000
 
-The Kafka should be of the version that the answers are for; its topics `plain`, `compacted`, ... are made anew.
+The Kafka should be of the version that the answers are for; its topics `plain`, `compacted`, ... are created again.
 """
 
 import json
@@ -32,7 +32,7 @@ class Connection:
         self._file = self._socket.makefile("rb")
 
     def ask(self, message: Any, version: int, **fields: Any) -> Any:
-        """The response; None: it has hung up, or says nothing."""
+        """Return the response, or None if the broker disconnected or is silent."""
         frame = message.write_request(version, 1, "odd", message.request(**fields))
         self._socket.sendall(_SIZE.pack(len(frame)) + frame)
         try:
@@ -45,7 +45,7 @@ class Connection:
 
 
 def answer_to(connection: Connection, case: Case, now_ms: int) -> dict[str, Any] | None:
-    """What was said to one batch, times left out; None: there was no answer."""
+    """Return the response to one batch without times, or None."""
     data = PartitionProduceData(index=0, records=case.records(now_ms))
     topics = (TopicProduceData(name=case.topic, partition_data=(data,)),)
     fields = {"acks": case.acks, "timeout_ms": 5_000, "topic_data": topics}
@@ -60,7 +60,6 @@ def answer_to(connection: Connection, case: Case, now_ms: int) -> dict[str, Any]
 
 
 def stored(connection: Connection, case: Case, offset: int, now_ms: int) -> dict[str, Any]:
-    """What became of it."""
     what = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     response = connection.ask(
         fetch.MESSAGE, 12, replica_id=-1, max_wait_ms=100, min_bytes=1, max_bytes=1 << 20,
@@ -74,7 +73,6 @@ def stored(connection: Connection, case: Case, offset: int, now_ms: int) -> dict
 
 
 def main() -> None:
-    """Writes `odd_batches.json`."""
     address = sys.argv[1]
     connection = Connection(address)
     names = tuple(DeleteTopicState(name=name, topic_id=None) for name in TOPICS)

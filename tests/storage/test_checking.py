@@ -11,7 +11,7 @@ from tests.support.batches import batch
 
 BATCHES = [batch(b"a", b"b"), batch(b"c", base_offset=2), batch(b"d" * 50, b"e", base_offset=7)]
 ENDS = [0, 2, 3, 9]
-"""The next offset after so many of them; compaction took what was between the last two."""
+"""Next offset after this many batches; compaction removed the offsets between the last two."""
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ DAY_MS = 86_400_000
 
 
 def compacted(*batches: bytes) -> list[tuple[int, bytes | None, bytes | None]]:
-    """What stays of a log with these batches, all in one chunk."""
+    """Return the remaining batches of a log with these batches in one chunk."""
     log = PartitionLog(LogConfig())
     for each in batches:
         log.append(each, wall_ms=0)
@@ -61,7 +61,7 @@ def test_within_a_batch_too() -> None:
 
 
 def log_with_a_tombstone(*, attributes: int = 0, delete_retention_ms: int = 1_000) -> PartitionLog:
-    """Key `a` is written and deleted, at 5 s; the compactions to come are days later."""
+    """Write key `a` and delete it at 5 s; compactions follow days later."""
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1, delete_retention_ms=delete_retention_ms))
     log.append(batch((b"a", b"1"), at=4_000), wall_ms=0)
     log.append(

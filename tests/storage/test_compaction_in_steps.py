@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def steps_of(data: bytes) -> tuple[list[bytes | memoryview], int]:
-    """What stays of a chunk, and after how many steps."""
+    """Return the remaining batches of a chunk and the number of steps."""
     steps, count = Compaction(0, 0).compact(data), 0
     while True:
         count += 1

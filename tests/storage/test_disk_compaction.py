@@ -28,7 +28,7 @@ class PowerCut(BaseException):
 
 
 class CutOff(Disk):
-    """A disk that can be asked for so many changes of names, and then no more."""
+    """A disk that fails after a number of renames."""
 
     left = EVERYTHING
 

@@ -14,7 +14,7 @@ BASE = 1_000_000
 
 
 def found(data: bytes, timestamp: int, least_offset: int = 0) -> tuple[tuple[int, int] | None, int]:
-    """What is found, and in how many steps."""
+    """Return the result and the number of steps."""
     search, steps = find_time(data, timestamp, least_offset), 0
     while True:
         steps += 1

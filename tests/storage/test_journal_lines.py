@@ -138,7 +138,7 @@ ODD: tuple[Any, ...] = (
 
 
 def _spoilt(value: Any, random: Random) -> Any:
-    """The same with one thing in it that is another, is gone, or is there twice."""
+    """Yield copies with one value changed, removed or duplicated."""
     if isinstance(value, (list, dict)) and value and random.random() < 0.8:
         keys = list(value) if isinstance(value, dict) else list(range(len(value)))
         key, copy = random.choice(keys), value.copy()
@@ -159,7 +159,7 @@ def _spoilt_bytes(data: bytes, random: Random) -> bytes:
 
 
 def _starts(path: Path) -> str | None:
-    """Starts a broker there, and stops it. Returns why it did not start, if so."""
+    """Start and stop a broker there, and return the error that prevented it."""
     try:
         life = Life(path, Disk())
     except DataDirectoryError as refused:

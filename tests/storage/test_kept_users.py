@@ -37,7 +37,6 @@ def users(broker: Broker) -> dict[str, list[tuple[int, int]]]:
 
 
 def restarted(directory: DataDirectory) -> Broker:
-    """The process was killed: nothing was closed."""
     directory.abandon()
     return Broker(directory=DataDirectory(directory.path))
 

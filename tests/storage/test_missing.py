@@ -1,4 +1,4 @@
-"""Files of a partition are lost: the others tell what was in them, and where it was acknowledged somebody decides."""
+"""Files of a partition are lost: the others show what they contained, and lost acknowledged records need a decision."""
 
 from pathlib import Path
 
@@ -13,7 +13,6 @@ EVERYTHING = 1 << 30
 
 
 def log_of_three_segments(path: Path, *, delays: bool) -> OnDisk:
-    """Two records in each, all of them acknowledged."""
     there = OnDisk(path, Disk(keeps_unsynced=delays), delays=delays, segment_bytes=100)
     for number, value in enumerate((b"one", b"two", b"three")):
         there.log.append(batch(value, value, at=1_000 + number), wall_ms=0)

@@ -17,7 +17,7 @@ CHUNK_BATCHES = 300
 
 
 def a_log(random: Random) -> list[bytes]:
-    """Commits of a few groups with their partitions, again and again, and what else a compacted topic may hold."""
+    """Build commits of a few groups, repeated, and other records of a compacted topic."""
     groups = [[b"group-%d topic %d" % (group, number) for number in range(random.randint(1, 8))] for group in range(5)]
     batches = []
     for number in range(CHUNK_BATCHES):
@@ -39,13 +39,12 @@ def _value(random: Random) -> bytes | None:
 
 
 def _damaged(random: Random, whole: bytes) -> bytes:
-    """With another bit somewhere in its records."""
     at = random.randrange(61, len(whole))
     return whole[:at] + bytes((whole[at] ^ 1 << random.randrange(8),)) + whole[at + 1 :]
 
 
 def has(overtaken: Overtaken, records: bytes) -> bool:
-    """What is told of records, which is the same wherever they stand."""
+    """Return the facts about records that do not depend on their position."""
     told = overtaken.is_overtaken(records, 0, len(records))
     for around in (b"", b"\0", b"\x06key", records):
         assert overtaken.is_overtaken(around + records + around, len(around), len(around + records)) == told
@@ -56,7 +55,7 @@ def has(overtaken: Overtaken, records: bytes) -> bool:
 def test_shortcut_equals_full_decoding(seed: int) -> None:
     chunk = b"".join(a_log(Random(seed)))
     quick, thorough = Compaction(0, 1_000), Compaction(0, 1_000)
-    thorough._overtaken = Overtaken(())  # nothing is overtaken, as far as it can tell
+    thorough._overtaken = Overtaken(())  # it finds nothing overtaken
     for _ in range(2):  # a second chunk, older than the first: nearly all of it has been overtaken
         assert result_of(quick.compact(chunk)) == result_of(thorough.compact(chunk))
     assert quick.unsafe == thorough.unsafe

@@ -74,6 +74,6 @@ def test_bumped_marker_is_newer() -> None:
     assert producers.check_epoch(ADA, 3) is ErrorCode.none
     assert producers.check_epoch(ADA, 3, bumped=True) is ErrorCode.invalid_producer_epoch
     assert producers.check_epoch(ADA, 4, bumped=True) is ErrorCode.none
-    assert producers.check_epoch(BOB, largest, bumped=True) is ErrorCode.none, "there is no larger one"
+    assert producers.check_epoch(BOB, largest, bumped=True) is ErrorCode.none, "it is the largest one"
     producers.ended(ADA, 3, 11, 0, 0, committed=True)
     assert producers.check_epoch(ADA, 3, bumped=True) is ErrorCode.none, "the same marker again"

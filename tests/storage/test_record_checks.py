@@ -1,4 +1,4 @@
-"""What is found out about the records of a batch, beside a reader that goes byte by byte, and in linear time."""
+"""Record checks of a batch, compared with a reader of single bytes, and in linear time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class Reader:
             self.bytes.popleft()
 
     def record(self, compressed: bool) -> tuple[int, int, bool]:
-        """Time delta, offset delta, whether it has a key."""
         size = self.number()
         left = len(self.bytes)
         self.skip(1)
@@ -96,7 +95,6 @@ HEADERS = st.just(b"\0") | st.lists(
 
 @st.composite
 def bodies(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
-    """Proper records: runs of alike ones, and others."""
     parts: list[bytes] = []
     for _ in range(draw(st.integers(1, 4))):
         key, value, time, headers = draw(PARTS), draw(PARTS), draw(TIMES), draw(HEADERS)
@@ -114,7 +112,6 @@ def bodies(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
 
 @st.composite
 def spoiled(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
-    """Records some bytes of which are others."""
     body, count = draw(bodies())
     data = bytearray(body)
     for _ in range(draw(st.integers(1, 3))):
@@ -180,7 +177,7 @@ def test_unforeseen_size_error_code() -> None:
 
 
 class Counted(bytes):
-    """Bytes that count how often, and how much of them, somebody looks at."""
+    """Bytes that count how often and how much of them is read."""
 
     looks = 0
 

@@ -1,4 +1,4 @@
-"""A broker died: what its files hold is found again, what is no intact batch is cut out and kept, and that is told."""
+"""Restart after a crash: intact batches are restored; the rest is cut out, kept and reported."""
 
 import shutil
 from pathlib import Path
@@ -35,7 +35,7 @@ def segment(there: OnDisk) -> Path:
 
 
 def starts(there: OnDisk) -> list[int]:
-    """Where the batches of the last segment begin, and the end."""
+    """Return the start positions of the batches of the last segment, and its end."""
     data, at = segment(there).read_bytes(), [0]
     while at[-1] < len(data):
         at.append(at[-1] + 12 + unpack_from(">i", data, at[-1] + 8)[0])

@@ -32,7 +32,6 @@ class Story:
         self._sequences: dict[int, int] = {}
 
     def writes(self, producer_id: int, *pairs: tuple[bytes, bytes | None], transactional: bool = True) -> None:
-        """A batch of a producer."""
         sequence = self._sequences.get(producer_id, 0)
         self._sequences[producer_id] = sequence + len(pairs)
         made = batch(
@@ -46,12 +45,10 @@ class Story:
         self.producers.appended(producer_id, 0, remembered, self.now_ms, transactional=transactional)
 
     def ends(self, producer_id: int, *, committed: bool) -> None:
-        """The marker of a transaction."""
         offset = self.log.append(marker_batch(Marker(committed, 0), producer_id, 0, self.now_ms), wall_ms=self.now_ms)
         self.producers.ended(producer_id, 0, offset, 0, self.now_ms, committed=committed)
 
     def plainly(self, *pairs: tuple[bytes, bytes | None]) -> None:
-        """A batch of nobody."""
         self.log.append(batch(*pairs, at=self.now_ms), wall_ms=self.now_ms)
 
     def compacts(self, after_ms: int = 0) -> None:
@@ -77,7 +74,6 @@ class Story:
         return [read_batches(each)[0] for each in split(self.log.read(self.log.log_start_offset, EVERYTHING))]
 
     def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
-        """Offset, key and value of everything but markers."""
         found = []
         for each in split(self.log.read(self.log.log_start_offset, EVERYTHING)):
             if not read_batches(each)[0].attributes & CONTROL:
@@ -85,7 +81,7 @@ class Story:
         return found
 
     def committed(self) -> list[tuple[int, bytes | None, bytes | None]]:
-        """What a reader of committed records sees, who passes over aborted ones as clients do."""
+        """Return the records of a read_committed reader, which skips aborted ones like clients do."""
         stable = self.stable
         aborted = sorted(
             (each.first_offset, each.producer_id) for each in self.producers.transactions.aborted_in(0, stable)
@@ -105,7 +101,7 @@ class Story:
         return found
 
     def told_again(self) -> Producers:
-        """What the log tells of producers to whoever reads it."""
+        """Return the producer state that a reader of the log gets."""
         replayed = Producers()
         for each in split(self.log.read(self.log.log_start_offset, EVERYTHING)):
             replayed.replay(each, read_batches(each)[0])
@@ -186,7 +182,7 @@ def test_producer_keeps_its_only_marker() -> None:
     story.compacts(after_ms=5_000)
     assert story.markers == [0, 1, 3]
     story.compacts(after_ms=5_000)
-    assert story.markers == [0, 3], "Ada's epoch is told by nothing else"
+    assert story.markers == [0, 3], "nothing else contains Ada's epoch"
 
 
 def test_open_transactions_are_not_compacted() -> None:
@@ -287,7 +283,7 @@ def test_read_committed_finds_last_values(story_of: list[tuple], segment: int) -
 
 
 def _has_lost_nothing(story: Story, plain: Story) -> None:
-    """Beside a log that is never compacted: the same last value of each key, and no record that is not in that."""
+    """Compare with an uncompacted log: the last value of each key is equal, and no record is new."""
     seen, expected = story.committed(), plain.committed()
     assert set(seen) <= set(expected)
     assert [offset for offset, _, _ in seen] == sorted({offset for offset, _, _ in seen})

@@ -1,4 +1,4 @@
-"""What a producer may not send, and what it hears."""
+"""Invalid batches of producers and the responses to them."""
 
 import pytest
 

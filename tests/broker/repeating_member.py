@@ -15,23 +15,20 @@ PROTOCOLS = (("range",), ("range", "sticky"), ("sticky", "range"))
 
 @dataclass(eq=False)
 class RepeatingMember(ClassicMember):
-    """What somebody believes to be in a group, and what it says of itself whenever it joins."""
+    """State that a client knows about its membership, and the metadata that it sends with each join."""
 
     reason: str | None = None
     join_version: int = 0
     sync_version: int = 0
 
     def joining(self) -> dict[str, Any]:
-        """The fields of its JoinGroup."""
         return self.join(reason=self.reason).fields
 
     def syncing(self, *, leads: bool) -> dict[str, Any]:
-        """The fields of its SyncGroup."""
         return self.sync({self.member_id: b"share"} if leads else {}).fields
 
 
 def some_member(group: str, chance: Random) -> RepeatingMember:
-    """One of many kinds."""
     names = chance.choice(PROTOCOLS)
     return RepeatingMember(
         "ada", group, instance=chance.choice((None, None, "one", "two")), session_ms=20_000, rebalance_ms=5_000,
@@ -41,5 +38,4 @@ def some_member(group: str, chance: Random) -> RepeatingMember:
 
 
 def odd_protocols(chance: Random) -> tuple[JoinGroupRequestProtocol, ...]:
-    """None, or one that nobody else has."""
     return chance.choice(((), (JoinGroupRequestProtocol(name="odd", metadata=b"\xff"),)))

@@ -31,7 +31,7 @@ class Case(NamedTuple):
     sees: Callable[[Any], object] | None = None
     """Of a row that hides something: what of the answer is hidden without the right."""
     on: str = ""
-    """The resource that the right is about, if it is none of the usual ones."""
+    """Resource of the right, unless it is one of the usual ones."""
     again: Callable[[Any], dict[str, Any]] | None = None
     """A second request, made of the first answer: its answer counts."""
 

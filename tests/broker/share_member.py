@@ -1,4 +1,4 @@
-"""Somebody who fetches for a share group, and says what has become of records."""
+"""Share group member that fetches and acknowledges records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ranges = list[tuple[int, int, int]]
 
 
 def ready(broker: Broker, partitions: int = 1, group: str = GROUP, replicas: int = 1) -> Topic:
-    """A topic, whose partitions the share group may fetch from its start."""
+    """Create a topic whose partitions the share group may fetch from the start."""
     cluster = broker.cluster
     topic = cluster.topics.by_name(TOPIC) or cluster.topics.create(TOPIC, partitions, replicas)
     assert isinstance(topic, Topic)
@@ -40,7 +40,6 @@ def ready(broker: Broker, partitions: int = 1, group: str = GROUP, replicas: int
 
 
 def produce(broker: Broker, *values: bytes, partition: int = 0) -> None:
-    """One batch of records."""
     topic = broker.cluster.topics.by_name(TOPIC)
     assert topic is not None
     where = topic.partitions[partition]
@@ -82,7 +81,6 @@ class Member:
         forgets: tuple[int, ...] = (),
         **more: Any,
     ) -> None:
-        """Sends a fetch."""
         said = acks or {}
         named = dict.fromkeys((*partitions, *said))
         topic = FetchTopic(
@@ -99,14 +97,14 @@ class Member:
         self.client.says(frame("share_fetch", 2, 77, **self._session(epoch), **asked))
 
     def hears(self) -> Any:
-        """The answer to its fetch; None: there is none yet."""
+        """Return the response to its fetch, or None while it waits."""
         while self.broker.loop.run_soon():
             pass
         heard = self.client.hears("share_fetch", 2)
         return heard[0][1] if heard else None
 
     def fetches(self, *partitions: int, **asked: Any) -> Any:
-        """Fetches, and hears its answer when it has waited for a moment, in which partitions may begin."""
+        """Send a fetch and return its response after a short wait."""
         self.asks_for(*partitions, **{"wait_ms": 1} | asked)
         heard = self.hears()
         if heard is None:
@@ -116,38 +114,34 @@ class Member:
         return heard
 
     def acquires(self, *partitions: int, **asked: Any) -> Ranges:
-        """The ranges that it is given of the first partition of the answer."""
+        """Return the acquired ranges of the first partition."""
         return acquired(self.fetches(*partitions, **asked))
 
     def says(self, *batches: tuple[int, int, list[int]], partition: int = 0, epoch: int | None = None) -> Any:
-        """Acknowledges; the answer."""
         part = AcknowledgePartition(partition_index=partition, acknowledgement_batches=_batches(list(batches)))
         topic = AcknowledgeTopic(topic_id=self.topic_id, partitions=(part,))
         return self.client.asks("share_acknowledge", 2, **self._session(epoch), topics=(topic,))
 
     def acknowledges(self, *batches: tuple[int, int, list[int]], partition: int = 0) -> E:
-        """Acknowledges; the error of the partition."""
+        """Acknowledge ranges and return the error of the partition."""
         answer = self.says(*batches, partition=partition)
         assert answer.error_code is E.none
         error: E = answer.responses[0].partitions[0].error_code
         return error
 
     def disconnects(self) -> None:
-        """Its connection ends."""
         self.client.connection.connection_lost(None)
         while self.broker.loop.run_soon():
             pass
 
 
 def acquired(answer: Any) -> Ranges:
-    """The ranges of the first partition of an answer."""
     parts = [part for topic in answer.responses for part in topic.partitions]
     found = parts[0].acquired_records if parts else ()
     return [(each.first_offset, each.last_offset, each.delivery_count) for each in found]
 
 
 def values(answer: Any) -> list[bytes | None]:
-    """The values of all records of an answer."""
     parts = [part for topic in answer.responses for part in topic.partitions]
     return [value for part in parts if part.records for _, _, value in contents(part.records)]
 

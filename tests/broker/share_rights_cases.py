@@ -14,7 +14,7 @@ _PARTITIONS: dict[str, dict[str, Any]] = {
     "delete_share_group_state": {},
     "read_share_group_state_summary": {"leader_epoch": 0},
 }
-"""What each says of a partition."""
+"""Partition fields of each request."""
 
 
 def _state(asked: dict[str, Any], world: World) -> dict[str, Any]:
@@ -26,19 +26,16 @@ SHARE_STATE_CASES = tuple(Case(api, 0, partial(_state, asked)) for api, asked in
 
 
 def _joining(**more: Any) -> dict[str, Any]:
-    """A heartbeat of somebody new in the group s."""
     return {"group_id": "s", "member_id": "m", "member_epoch": 0, "subscribed_topic_names": ["t"], **more}
 
 
 def _fetching(more: dict[str, Any], world: World) -> dict[str, Any]:
-    """A fetch that opens a session and does not wait."""
     topics = [{"topic_id": world.topic_id, "partitions": [{"partition_index": 0}]}]
     asked = {"max_wait_ms": 0, "min_bytes": 1, "max_records": 9, "batch_size": 9, "forgotten_topics_data": []}
     return {"group_id": "s", "member_id": "m", "share_session_epoch": 0, "topics": topics, **asked, **more}
 
 
 def _acknowledging(world: World) -> dict[str, Any]:
-    """Says something of records in the session that was opened."""
     batch = {"first_offset": 0, "last_offset": 0, "acknowledge_types": (1,)}
     topics = [{"topic_id": world.topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": [batch]}]}]
     return {"group_id": "s", "member_id": "m", "share_session_epoch": 1, "topics": topics}
@@ -94,7 +91,7 @@ SHARE_GROUP_CASES = (
 
 
 def share_groups_there() -> list[Case]:
-    """Requests that make what the others are about: a group with a member that has a share, and one without members."""
+    """Return requests that create a group with an assigned member and a group without members."""
     return [
         Case("share_group_heartbeat", 1, _joining(member_id="admin")),
         Case("share_group_heartbeat", 1, _joining(member_id="admin", member_epoch=2, subscribed_topic_names=None)),

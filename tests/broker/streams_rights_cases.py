@@ -9,21 +9,20 @@ from tests.broker.rights_cases import Case
 
 
 def _topology(*changelogs: str) -> Topology:
-    """One that reads t, and keeps a store for each of these topics."""
+    """Build a topology that reads t and has a store with each of these changelog topics."""
     stores = (TopicInfo(name=name, partitions=0, replication_factor=1, topic_configs=()) for name in changelogs)
     subtopology = Subtopology(subtopology_id="0", source_topics=("t",), state_changelog_topics=tuple(stores))
     return Topology(epoch=0, subtopologies=(subtopology,))
 
 
 def _joining(group_id: str, topology: Topology, **more: Any) -> dict[str, Any]:
-    """A heartbeat of somebody new."""
     tasks: dict[str, Any] = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
     newcomer = {"group_id": group_id, "member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 1_000}
     return {**newcomer, **tasks, "process_id": "p", "topology": topology, **more}
 
 
 def _made(response: Any) -> list[str]:
-    """What is said of missing topics, unless they may not be made."""
+    """Build the status of missing topics, which is empty if they may be created."""
     return [each.status_detail for each in response.status if "Unauthorized" not in each.status_detail]
 
 
@@ -44,5 +43,4 @@ STREAMS_CASES = (
 
 
 def streams_groups_there() -> list[Case]:
-    """What makes the group that the others are about."""
     return [Case("streams_group_heartbeat", 0, _joining("w", _topology(), member_id="admin"))]

@@ -214,7 +214,7 @@ GUARDED: dict[str, Any] = {"authorizer_class_name": STANDARD_AUTHORIZER, "super_
 
 
 def restarted(directory: DataDirectory, **settings: Any) -> Broker:
-    """A broker on the directory of one that was killed."""
+    """Start a broker on the directory of a killed one."""
     directory.abandon()
     return Broker(directory=DataDirectory(directory.path), **settings)
 

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: a broker has one directory, and there is no other one to move to. Heard from Kafka 4.3.0."""
+"""AlterReplicaLogDirs: a broker has one directory, so replicas cannot move. Observed on Kafka 4.3.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop is busy at random while requests of all sizes come in pieces: each is answered, in order, whoever waits.
+"""The loop is busy at random while requests of all sizes come in pieces: each gets its response, in order.
 
 Whatever pauses a socket has an event that reads it on: no clock moves here, so nothing is helped by a second look.
 """
@@ -23,7 +23,7 @@ PIECES = (1, 3, 4, 1_000, 65_536, 262_144)
 
 
 class BusyStopwatch:
-    """The machine's time, which flies by whenever somebody looks at it, and at times far."""
+    """Clock that advances with every reading, sometimes by a lot."""
 
     def __init__(self, broker: Broker, random: Random) -> None:
         self._random, self._now_us = random, 0
@@ -52,7 +52,7 @@ class Sender:
         return frame("produce", 9, number, **production(batch(value)))
 
     def brings(self) -> bool:
-        """The system reads its socket. Returns whether there was something to read."""
+        """Read its socket, and return whether there was anything to read."""
         if not self._left or not self.client.wire.reading:
             return False
         size = self._random.choice(PIECES)

@@ -1,4 +1,4 @@
-"""The command, as somebody at a terminal meets it."""
+"""The command line as a user sees it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The broker's wall clock is never behind the machine's: what somebody has just stamped is not of the future."""
+"""The broker's wall clock never lags the machine's: a timestamp just created is not in the future."""
 
 from __future__ import annotations
 

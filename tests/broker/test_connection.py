@@ -22,7 +22,7 @@ NONE = HeartbeatResponse(error_code=ErrorCode.none)
 
 
 class Doorman:
-    """Stands in for the heartbeat's handler: lets requests wait until it is told to answer."""
+    """Replacement of the heartbeat handler: holds requests until `answer` is called."""
 
     def __init__(self, broker: Broker) -> None:
         self.tickets: list[Ticket] = []
@@ -32,11 +32,10 @@ class Doorman:
         self.tickets.append(ticket)
 
     def waiting(self) -> list[int]:
-        """The correlation ids of those who wait."""
         return [ticket.correlation_id for ticket in self.tickets]
 
     def answer(self, broker: Broker) -> None:
-        """Answers the first, as the group would at the end of somebody else's turn."""
+        """Respond to the first request, as a group does at the end of another connection's turn."""
         self.tickets.pop(0).reply(NONE)
         broker.server.end_turn(broker.clock.now_ms())
 
@@ -176,7 +175,7 @@ def test_large_request_is_read_while_busy(behind: int) -> None:
             doorman.answer(broker)
             client.connection.handle = lambda _, data, now_ms, at: whole.append(len(data) - at)
         while not client.wire.reading:
-            assert broker.loop.run_soon(), f"nobody reads on after {number + 1} of {len(pieces)} pieces"
+            assert broker.loop.run_soon(), f"reading stopped after {number + 1} of {len(pieces)} pieces"
     while broker.loop.run_soon():
         pass
     assert whole == [size]

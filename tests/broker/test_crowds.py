@@ -21,7 +21,7 @@ SHARE = b"share"
 
 
 def given_crowd(members: int = MEMBERS) -> tuple[Broker, list[Client]]:
-    """Their joins wait for the initial delay."""
+    """Send joins of many members, which wait for the initial delay."""
     broker = Broker(group_initial_rebalance_delay_ms=INITIAL_DELAY_MS)
     broker.client().asks("find_coordinator", 0, coordinator_keys=("crowd",))
     broker.loop.wait(100)
@@ -39,8 +39,8 @@ def run_out(broker: Broker) -> None:
 
 
 def joined(broker: Broker, crowd: list[Client]) -> list[str]:
-    """They have the ids of a generation, and the leader is the first one."""
-    for _ in range(2):  # the delay begins anew while members come
+    """Complete a generation whose leader is the first member."""
+    for _ in range(2):  # the delay restarts while members join
         broker.loop.wait(INITIAL_DELAY_MS)
         run_out(broker)
     answers = [member.hears("join_group", 3)[0][1] for member in crowd]
@@ -79,7 +79,7 @@ def test_large_group_joins_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     broker, crowd = given_crowd()
     bob, replies = broker.client(), Replies(monkeypatch)
     broker.loop.wait(INITIAL_DELAY_MS)
-    assert replies.count == 0  # the delay begins anew, as members have come
+    assert replies.count == 0  # the delay restarts, since members have joined
     broker.loop.wait(INITIAL_DELAY_MS)
     assert replies.count == REPLIES_AT_ONCE
     while replies.count < MEMBERS:

@@ -21,7 +21,6 @@ OF_CARL = "0555736572056361726c"
 
 
 def answer(client: Client, name: str, version: int, **fields: Any) -> str:
-    """The body as it travels, in hex, behind the correlation id."""
     client.says(frame(name, version, 7, **fields))
     (heard,) = client.heard()
     return heard[4:].hex()

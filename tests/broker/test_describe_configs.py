@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings are told and changed."""
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings are described and changed."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ def describes(client: Client, name: str = "topic", kind: int = TOPIC, version: i
 
 
 def given(client: Client, name: str = "topic") -> dict[str, str]:
-    """What was set for a topic."""
     return {each.name: each.value for each in describes(client, name).configs if each.config_source == 1}
 
 

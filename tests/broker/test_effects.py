@@ -1,4 +1,4 @@
-"""What the coordinators want done is done, in order, and told in words."""
+"""Effects of the coordinators are applied in order and logged."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -21,7 +21,7 @@ ONE_RECORD = EncodedRecords(encode_record(b"k", b"v", 0), 1)
 
 
 class Listener:
-    """Somebody who waits for answers."""
+    """Recipient of responses."""
 
     client_host = "/10.0.0.7"
     client_software: str | None = None
@@ -38,19 +38,19 @@ class Listener:
         self.heard.append(response)
 
     def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
-        """Never called: nobody logs in."""
+        pass
 
     def close(self, reason: str) -> None:
-        """Never called: nothing fails while this one is answered."""
+        pass
 
     def unpark(self) -> None:
-        """Never called: everything that it asks is answered."""
+        pass
 
     def take_up(self, ticket: Ticket, steps: Task[Any]) -> None:
-        """Never called: nothing takes long."""
+        pass
 
     def when_gone(self, action: Callable[[], object]) -> None:
-        """Never called: nobody fetches."""
+        pass
 
     def ticket(self) -> Ticket:
         return Ticket(self, None, None, 0, 0, "c-3", 0)
@@ -106,7 +106,7 @@ def test_failed_write_is_logged_and_reported(lines: StringIO, monkeypatch: pytes
     perform(broker.cluster, 50)
     assert heard == [ErrorCode.unknown_server_error]
     assert "writing to __consumer_offsets-99 failed" in lines.getvalue()
-    assert "IndexError" in lines.getvalue(), "it must fail because there is no such partition"
+    assert "IndexError" in lines.getvalue(), "it must fail because the partition does not exist"
 
 
 def transition(cause: Cause) -> Transition:

@@ -1,4 +1,4 @@
-"""The answer to what nobody foresaw, for every API there is."""
+"""The response to an unexpected failure, for every API."""
 
 from importlib import import_module
 from types import SimpleNamespace
@@ -54,7 +54,7 @@ NO_NULL_LISTS = {
 
 
 def smallest_request(api: ApiSpec) -> Any:
-    """Zeros read as nearly anything: numbers are 0, texts and lists empty, but for a list that must not be null."""
+    """Encode a request of zeros: numbers are 0, texts and lists empty, except lists that must not be null."""
     body = NO_NULL_LISTS.get(api.name, bytes(64))
     return message(api.name).read(max(api.min_version, api.readable_from), body, 0)
 

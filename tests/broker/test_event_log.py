@@ -39,7 +39,7 @@ LINE = (
 
 
 class Logged:
-    """A broker whose events are written, with somebody who decides when."""
+    """A broker whose events are written on demand."""
 
     def __init__(self, directory: Path, jobs: Jobs = JOBS_HERE) -> None:
         self.broker = Broker()
@@ -51,12 +51,10 @@ class Logged:
         self.cluster.group_events._boot_id = "b007"
 
     def happens(self, partition: int = 0) -> None:
-        """Something does, and is told."""
         self.cluster.coordinators[0].observer.elected(partition, (), None)
         perform(self.cluster, self.cluster.clock.now_ms())
 
     def written(self) -> None:
-        """A moment later."""
         for flush in self.due:
             flush()
         self.due.clear()
@@ -159,7 +157,7 @@ def test_full_disk_is_logged_once(logged: Logged, lines: StringIO, monkeypatch: 
 
 
 class SlowDisk:
-    """Jobs that are done when the test says so."""
+    """Executor that completes jobs on demand."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[], None]] = []
@@ -253,7 +251,7 @@ def test_clean_shutdown_is_recorded(logged: Logged) -> None:
 
 
 def events(logged: Logged) -> Iterator[dict[str, Any]]:
-    """All of them, as the analysis reads them and as they stand."""
+    """Return all events, as the analysis reads them and as written."""
     for name in logged.names():
         path = logged.directory / name
         stand = [json.loads(line) for line in path.read_text().splitlines()]

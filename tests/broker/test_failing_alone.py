@@ -39,14 +39,13 @@ BROKEN = {
 
 
 def waiting_fetch(correlation_id: int = 1, wait_ms: int = 500) -> bytes:
-    """A fetch that waits for the first record of t-0."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     topic = FetchTopic(topic="t", partitions=(partition,))
     return frame("fetch", 4, correlation_id, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=(topic,))
 
 
 def unencodable() -> bytes:
-    """Neither the answer of this request nor its error response could be written once."""
+    """Make the response and the error response of this request fail to encode once."""
     topic = MetadataRequestTopic(name=None, topic_id=UUID(int=5))
     return frame("metadata", 10, 2, topics=(topic,))
 

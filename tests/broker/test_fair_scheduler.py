@@ -1,4 +1,4 @@
-"""FairScheduler are measured in time: whoever asks for much is served a little at a time, and others in between."""
+"""Rounds of FairScheduler are limited in time: demanding clients alternate with all others."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -22,7 +22,7 @@ NONE = HeartbeatResponse(error_code=ErrorCode.none)
 
 
 class Long:
-    """Stands in for FindCoordinator's handler: a request of many steps."""
+    """Replacement of FindCoordinator's handler: a request of many steps."""
 
     def __init__(self, broker: Broker, steps: int = 1_000) -> None:
         self.steps = steps
@@ -41,7 +41,7 @@ def sync_request(correlation_id: int) -> bytes:
 
 
 def run_out(broker: Broker) -> int:
-    """Lets all rounds pass; returns how many there were."""
+    """Run all rounds, and return their number."""
     rounds = 0
     while broker.loop.run_soon():
         rounds += 1
@@ -221,7 +221,6 @@ def test_leader_response_is_bounded(version: int, lines: StringIO) -> None:
 
 
 def joins(client: Client, version: int, group: str, name: str, metadata: bytes) -> None:
-    """As a static member: it needs no member id."""
     member = ClassicMember(name, group, instance=name, rebalance_ms=60_000, protocols=(("range", metadata),))
     client.says(frame("join_group", version, 1, **member.join().fields))
 
@@ -275,7 +274,7 @@ def test_unread_responses_stop_client() -> None:
 
 
 def joined(broker: Broker) -> tuple[Client, ClassicMember]:
-    """A member of a stable group, whose session is over after 10 s of silence."""
+    """Return a member of a stable group whose session times out after 10 s."""
     broker.cluster.offsets_topic.create(0)
     broker.loop.wait(50)
     client, member = broker.client(), ClassicMember("ada")
@@ -312,7 +311,7 @@ def test_silent_member_expires_after_stall() -> None:
 
 
 def ring_late(broker: Broker) -> None:
-    """The timer rings now, whenever it should have."""
+    """Fire the timer now, later than scheduled."""
     assert broker.loop.timer is not None
     _, ring = broker.loop.timer
     broker.loop.timer = None
@@ -329,7 +328,7 @@ def test_rebalance_requests_are_sliced() -> None:
     assert answered == list(range(AT_A_TIME))
     bob = broker.client()
     bob.says(heartbeat(1))
-    assert bob.ids() == [1], "whoever asks for something else is served at once"
+    assert bob.ids() == [1], "another client is served immediately"
     for turn in (1, 2):
         broker.loop.run_soon()
         now = [number for number, each in enumerate(members) if each.ids()]

@@ -288,7 +288,7 @@ def test_join_survives_disconnect() -> None:
 
 
 def held(broker: Broker) -> list[list[object]]:
-    """What fetches that wait hold of what they have read."""
+    """Return the data that waiting fetches have read and still hold."""
     partition = broker.cluster.topics.by_name("topic").partitions[0]  # type: ignore[union-attr]
     return [each.reading._datas for each in broker.cluster.purgatory._watched[partition]]  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Fetch sessions: how many a node remembers, whose place is taken, and what they save. What they tell is in
+"""Fetch sessions: their limit per node, eviction, and their savings. Their protocol is tested in
 tests/conversations/cluster/fetch-session-*.talk."""
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class Fetcher:
         )
 
     def begins(self, partitions: int) -> int:
-        """The id of a new session."""
         session_id: int = self.asks(partitions).session_id  # type: ignore[attr-defined]
         return session_id
 
@@ -47,7 +46,7 @@ class Fetcher:
 
 
 def test_full_shard_creates_no_session() -> None:
-    # The same was asked of Apache Kafka 4.3.0, whose clients had to wait two real minutes.
+    # Compared with Apache Kafka 4.3.0, whose clients had to wait for two real minutes.
     broker = Broker(max_incremental_fetch_session_cache_slots=8)
     ada = Fetcher(broker.client())
     given_topic(ada.client, partitions=4)
@@ -62,7 +61,9 @@ def test_full_shard_creates_no_session() -> None:
     assert ada.uses(ids[2], 2) is E.fetch_session_id_not_found
     assert ada.begins(1) == 0
     assert ada.uses(ids[3], 2) is E.none
-    assert ada.begins(1) // 268_435_455 == 4, "the fifth one was not used for two minutes: anybody may have its place"
+    assert ada.begins(1) // 268_435_455 == 4, (
+        "the fifth one was not used for two minutes, so any client may take its place"
+    )
     assert ada.uses(ids[4], 1) is E.fetch_session_id_not_found
 
 
@@ -120,7 +121,7 @@ def test_partition_limit_ends_largest_session() -> None:
 
 def test_session_ids_are_unique() -> None:
     class Repeating(Random):
-        """Chance that says the same when the first shard has its second turn."""
+        """Random numbers that repeat in the second turn of the first shard."""
 
         def __init__(self) -> None:
             super().__init__(1)

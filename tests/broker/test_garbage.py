@@ -24,7 +24,7 @@ MANY = READ_AT_ONCE + 1
 
 
 def garbage_of(action: Callable[[], object]) -> Counter[str]:
-    """What of kohort's only the collector gets rid of after `action`, by its type."""
+    """Count kohort's objects, by type, that only the garbage collector frees after `action`."""
     gc.collect()
     gc.disable()
     try:
@@ -65,7 +65,7 @@ def produce(count: int) -> bytes:
 
 
 def unreadable(data: bytes) -> bytes:
-    """The same without its last byte."""
+    """Return the request without its last byte."""
     return (len(data) - 5).to_bytes(4, "big") + data[4:-1]
 
 
@@ -98,7 +98,7 @@ def test_request_leaves_no_garbage(broker: Broker, data: bytes, stays: bool) -> 
             assert client.closed or len(client.heard()) == 1
             hangs_up(client)
 
-    asks()  # what is loaded and made at its first use is no garbage
+    asks()  # objects created at first use do not count
     assert garbage_of(asks) == Counter()
 
 

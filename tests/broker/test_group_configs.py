@@ -1,4 +1,4 @@
-"""Settings of groups, told as Apache Kafka 4.3.0 was heard to tell them: the same questions were asked of both."""
+"""Settings of groups, compared with responses of Apache Kafka 4.3.0 to the same requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
 
 
 def told(client: Client, *names: str, group: str = "g") -> dict[str, Any]:
-    """What DescribeConfigs tells of a group's settings, by name."""
+    """Return a group's settings from DescribeConfigs, by name."""
     resource = DescribeConfigsResource(resource_type=GROUP, resource_name=group, configuration_keys=names or None)
     (result,) = client.asks("describe_configs", 4, resources=(resource,), include_synonyms=True).results
     assert (result.error_code, result.error_message) == (E.none, "")
@@ -37,7 +37,6 @@ def told(client: Client, *names: str, group: str = "g") -> dict[str, Any]:
 def changes(
     client: Client, configs: dict[str, str | None], group: str = "g", operation: int = SET, *, validate: bool = False
 ) -> tuple[ErrorCode, str | None]:
-    """The answer to IncrementalAlterConfigs."""
     resource = incremental_alter_configs.AlterConfigsResource(
         resource_type=GROUP,
         resource_name=group,
@@ -51,7 +50,6 @@ def changes(
 
 
 def replaces(client: Client, configs: dict[str, str | None], group: str = "g") -> tuple[ErrorCode, str | None]:
-    """The answer to AlterConfigs."""
     resource = alter_configs.AlterConfigsResource(
         resource_type=GROUP,
         resource_name=group,
@@ -62,7 +60,6 @@ def replaces(client: Client, configs: dict[str, str | None], group: str = "g") -
 
 
 def listed(client: Client, *types: int, version: int = 1) -> tuple[ErrorCode, list[tuple[int, str]]]:
-    """The answer to ListConfigResources."""
     result = client.asks("list_config_resources", version, resource_types=types)
     return result.error_code, [(each.resource_type, each.resource_name) for each in result.config_resources]
 
@@ -230,7 +227,7 @@ def test_group_configs_survive_restart(tmp_path: Path) -> None:
     first.group_configs.configure("gone", {SESSION: "50000"})
     first.group_configs.configure("gone", {})
     directory.abandon()
-    for _ in range(2):  # what was taken over is written anew, and read again
+    for _ in range(2):  # loaded settings are written and read again
         again, directory = cluster()
         assert {group: again.group_configs.of(group) for group in again.group_configs} == {"g": {SESSION: "50000"}}
         directory.close()

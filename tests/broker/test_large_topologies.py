@@ -37,7 +37,7 @@ def topology(*, stores: bool = False) -> Topology:
 
 
 def answer_of(broker: Broker, ada: Client, bob: Client) -> Any:
-    """What ada hears in the end, once bob has been answered before her."""
+    """Return ada's last response, after bob has received his."""
     assert ada.heard() == []
     bob.says(heartbeat(2))
     broker.loop.run_soon()
@@ -62,7 +62,7 @@ def test_large_topology_is_validated_in_slices() -> None:
     assert answer_of(broker, ada, bob).error_code is ErrorCode.none
     beat(ada, 3, told.member_epoch, active_tasks=told.active_tasks)
     ((_, told),) = ada.hears("streams_group_heartbeat")
-    assert told.error_code is ErrorCode.none, "it is known now: nobody waits"
+    assert told.error_code is ErrorCode.none, "it is known now, so no request waits"
 
 
 def test_internal_topics_are_created_in_slices() -> None:

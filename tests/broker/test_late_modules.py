@@ -9,7 +9,7 @@ FROM_HERE = "from kohort.base.lean_imports import load_event_loop\nload_event_lo
 
 
 def said_by(code: str, before: str = "") -> list[str]:
-    """The lines of a process of its own."""
+    """Return the output lines of a new process."""
     code = f"{before}\n{FROM_HERE}{code}"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return (ended.stdout + ended.stderr).splitlines()

@@ -1,4 +1,4 @@
-"""What a plain broker has not loaded when it is ready: each of these would delay whoever starts one for a test."""
+"""Modules that a plain broker must not load until it is ready, since each would delay a test's start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_AT_START = {
     "http": "only --control and tokens need it",
     "json": "commands print with it, and the event log",
     "inspect": "asyncio and dataclasses import it",
-    "kio.index": "would find kio's module of a version, whose name says it all",
+    "kio.index": "would find kio's module of a version, which follows from its name",
     "kio.serial._serialize": "writes rare answers",
     "kio.static.protocol": "names types of kio",
     "kohort.coordinator.consumer.consumer_group": "only groups of the consumer protocol need it",
@@ -28,7 +28,7 @@ NOT_AT_START = {
     "rich": "structlog would draw tracebacks with it",
     "_ssl": "asyncio and uvloop would load it",
     "structlog": "loaded with the first log line",
-    "tempfile": "nobody needs it",
+    "tempfile": "not needed",
     "traceback": "asyncio and logging show mistakes with it",
     "typing_extensions": "kio names a type of it",
     "xxhash": "only groups of the consumer protocol need it",
@@ -49,7 +49,7 @@ uvloop.run(listens())
 
 
 def loaded_by_a_broker(*options: str) -> set[str]:
-    """The modules that it has loaded when it is ready."""
+    """Return the modules that a broker has loaded when it is ready."""
     serve = "-m", "kohort", "serve", "--listen", "127.0.0.1:0", "--profile", "test", *options
     command = [sys.executable, "-X", "importtime", *serve]
     with (
@@ -85,7 +85,7 @@ def test_classic_member_loads_no_consumer_modules() -> None:
 
 
 def listening_with_tls(before: str) -> str:
-    """What goes wrong, in one line; empty: nothing."""
+    """Return the error of listening with TLS in one line, or an empty text."""
     code = f"import sys\n{before}\n{LISTENS_WITH_TLS}"
     ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
     return "".join(ended.stderr.splitlines()[-1:])
@@ -98,7 +98,7 @@ def test_plain_loop_rejects_tls() -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        pytest.param("import ssl", id="somebody has made a context before"),
+        pytest.param("import ssl", id="a context exists already"),
         pytest.param(
             "import kohort.base.lean_imports as lean\ndel lean._NoTls.__getattr__",
             id="an uvloop that wants more than the names known here",

@@ -53,14 +53,13 @@ async def test_socket_listen_backlog_size() -> None:
 
 
 def ready(**settings: Any) -> Broker:
-    """A broker that coordinates groups."""
     broker = Broker(**settings)
     broker.cluster.offsets_topic.create(0)
     return broker
 
 
 def joins(broker: Broker, session_ms: int = 30_000) -> E:
-    """What a new member hears as soon as no time is waited for others."""
+    """Return a new member's response with all delays set to zero."""
     client = broker.client()
     client.says(frame("join_group", 2, **ClassicMember("ada", session_ms=session_ms, rebalance_ms=1_000).join().fields))
     broker.loop.wait(1)
@@ -161,7 +160,6 @@ def test_group_config_limits(limit: str, name: str, most: int) -> None:
 
 
 def configure(client: Client, name: str, value: int) -> E:
-    """A group sets that for itself."""
     config = AlterableConfig(name=name, config_operation=0, value=str(value))
     resource = AlterConfigsResource(resource_type=GROUP, resource_name="g", configs=(config,))
     answer = client.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=False)

@@ -1,4 +1,4 @@
-"""A log that never blocks: what a full pipe, a closed one and a full disk cost, and how it is told."""
+"""A log that never blocks: effects of a full pipe, a closed pipe and a full disk, and their reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIPE = 1 << 16
 
 
 class Pipe:
-    """A pipe that is full already, so that nothing goes through before somebody reads."""
+    """A pipe that is full, so that nothing is written before the test reads."""
 
     def __init__(self) -> None:
         self.reads, self.writes = os.pipe()
@@ -30,7 +30,7 @@ class Pipe:
         os.set_blocking(self.writes, True)
 
     def read_until(self, end: bytes) -> bytes:
-        """Everything up to `end`, without what filled the pipe."""
+        """Return everything up to `end`, without the bytes that filled the pipe."""
         read = b""
         while end not in read:
             read += os.read(self.reads, PIPE)
@@ -118,7 +118,7 @@ def test_full_disk_drops_lines() -> None:
         log.configure(writer=writer)
         log.info("lost")
         assert failed.wait(60)
-        writer.descriptor = writes  # somebody has made room
+        writer.descriptor = writes  # there is room again
         log.info("kept")
         log.close()
     os.close(writes)

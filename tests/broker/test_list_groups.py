@@ -9,7 +9,6 @@ from tests.support.frames import to_commit
 
 
 def commits(client: Client, group_id: str) -> None:
-    """Makes a group without members."""
     response = client.asks("offset_commit", 2, group_id=group_id, member_id="", topics=to_commit("t", {0: 1}))
     assert not response.topics[0].partitions[0].error_code
 

@@ -1,4 +1,4 @@
-"""A broker loads what consumers and producers ask for while nobody is served."""
+"""A broker loads modules for consumers and producers while it is idle."""
 
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.scheduling.loading_ahead import ASKED_FIRST, AT_REST_S, EVERY_S, LoadingAhead
@@ -17,7 +17,7 @@ BUSY_S = 2 * AT_REST_S
 
 
 class Process:
-    """One whose clients keep it as busy as a test says."""
+    """A process whose load is set by the test."""
 
     def __init__(self, release: str = "4.3") -> None:
         self.worked_s = 0.0
@@ -26,7 +26,7 @@ class Process:
         LoadingAhead(self.loop, self.registry, lambda: self.worked_s).wait()  # type: ignore[arg-type]
 
     def serves(self, seconds: float, looks: int) -> list[str]:
-        """Serves somebody for so long between any two of so many looks; returns what is loaded then."""
+        """Keep the process busy between its checks, and return the modules loaded then."""
         for _ in range(looks):
             self.worked_s += seconds
             self.loop.wait(round(EVERY_S * 1_000))

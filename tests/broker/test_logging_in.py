@@ -1,4 +1,4 @@
-"""Clients at a listener that asks for a login: what comes over the wire, and when. Rules: logins.md §3."""
+"""Clients of a listener that requires a login: bytes on the wire and their time. Rules: logins.md §3."""
 
 from __future__ import annotations
 

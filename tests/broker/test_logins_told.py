@@ -1,4 +1,4 @@
-"""What is told of logins: counters by listener, and events of those that failed, never with a secret in them."""
+"""Reports about logins: counters by listener, and events of failures, which never contain secrets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTENER = "SASL_PLAINTEXT"
 
 
 class Told:
-    """A broker of which somebody takes down the events."""
+    """A broker whose events are recorded."""
 
     def __init__(self, **settings: Any) -> None:
         self.broker = Broker(
@@ -44,7 +44,7 @@ class Told:
         self.broker.cluster.group_events.listen(self.recorded.append)
 
     def logs_in(self, message: bytes = GOOD, client: Client | None = None) -> Client:
-        """Waits for the end of what a failure costs."""
+        """Log in and wait until the delay of a failed login has passed."""
         client = client or self.broker.stranger()
         assert client.asks("sasl_handshake", 1, mechanism="PLAIN").error_code is ErrorCode.none
         client.says(plain(message))
@@ -55,11 +55,11 @@ class Told:
 
     @property
     def events(self) -> list[Any]:
-        """What was told of clients."""
+        """Return the events about clients."""
         return [each.event for each in self.recorded if each.event.co_partition == -1]
 
     def count(self, outcome: str) -> int:
-        """How often logins ended so."""
+        """Return the number of logins with this outcome."""
         return self.broker.cluster.logins.counts[self.broker.cluster.nodes[0].id, LISTENER, outcome]
 
 

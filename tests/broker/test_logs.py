@@ -1,4 +1,4 @@
-"""Log lines: a line is one line, whatever names stand in it."""
+"""Log lines: each entry is one line, whatever names it contains."""
 
 from __future__ import annotations
 

@@ -40,7 +40,6 @@ def ready(**settings: Any) -> tuple[Broker, Client]:
 
 
 def asks_for_little(broker: Broker, client: Client) -> None:
-    """A heartbeat, which takes no time by the broker's stopwatch."""
     assert broker.stopwatch is not None
     broker.stopwatch.us_a_look = 0
     client.says(heartbeat(1))
@@ -48,7 +47,7 @@ def asks_for_little(broker: Broker, client: Client) -> None:
 
 
 def heard(broker: Broker, client: Client, name: str, version: int, **fields: Any) -> Any:
-    """The answer of a request that takes several rounds, in which others are answered."""
+    """Return the response to a request that takes several rounds, between which others are served."""
     bob = broker.client()
     client.says(frame(name, version, 77, **fields))
     rounds = 0

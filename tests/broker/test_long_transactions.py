@@ -36,7 +36,7 @@ class Transaction:
         }  # fmt: skip
 
     def asks(self, name: str, version: int, **fields: Any) -> Any:
-        """The answer of a request that takes several rounds."""
+        """Return the response to a request that takes several rounds."""
         self.client.says(frame(name, version, 1, **fields))
         rounds = 0
         while not self.client.wire.writes:
@@ -54,7 +54,6 @@ class Transaction:
         return [each.partition_error_code for topic in result.topic_results for each in topic.results_by_partition]
 
     def commits(self, client: Client) -> None:
-        """Sends a TxnOffsetCommit for all partitions."""
         parts = tuple(
             TxnOffsetCommitRequestPartition(
                 partition_index=n, committed_offset=n, committed_leader_epoch=-1, committed_metadata=""
@@ -67,7 +66,7 @@ class Transaction:
         ))  # fmt: skip
 
     def marked(self) -> int:
-        """How many partitions have heard of the end."""
+        """Count the partitions that have received the end marker."""
         topic = self.broker.cluster.topics.by_name("wide")
         assert topic is not None
         return sum(each.log.log_end_offset for each in topic.partitions)

@@ -6,7 +6,7 @@ from tests.support.still_loop import StillLoop
 
 
 class Process:
-    """One that works as much as a test says, and its trims."""
+    """A process with a set load, and its memory trims."""
 
     def __init__(self) -> None:
         self.worked_s = 0.0
@@ -17,7 +17,7 @@ class Process:
         MemoryTrimmer(loop, self._trim, lambda: self.resident, lambda: self.worked_s).wait()  # type: ignore[arg-type]
 
     def works(self, seconds: float, looks: int = 1) -> int:
-        """Works so much in each of so many looks; returns how often it was trimmed until now."""
+        """Perform this much work in each of the checks, and return the number of trims so far."""
         for _ in range(looks):
             self.worked_s += seconds
             self.loop.wait(round(EVERY_S * 1_000))

@@ -15,7 +15,6 @@ NOTHING_SAID = -2147483648
 
 
 def asks(client: Client, *names: str | UUID, version: int = 12, create: bool = False, **more: Any) -> list[Any]:
-    """Metadata of topics, by name or by id."""
     topics = tuple(
         MetadataRequestTopic(name=None, topic_id=name)
         if isinstance(name, UUID)
@@ -189,7 +188,7 @@ def test_no_controllers_are_listed() -> None:
 def describes(
     client: Client, *names: str, limit: int = 2_000, cursor: tuple[str, int] | None = None
 ) -> tuple[list[tuple[str, ErrorCode, list[int]]], tuple[str, int] | None]:
-    """Name, error and partitions of each topic; the next cursor."""
+    """Return name, error and partitions of each topic, and the next cursor."""
     response = client.asks(
         "describe_topic_partitions",
         topics=tuple(TopicRequest(name=name) for name in names),

@@ -17,7 +17,7 @@ EXPIRING = bytes.fromhex("0001 0000000000000007 0000 0000000000000005 7fffffffff
 
 
 def with_commits(count: int) -> tuple[Broker, Topic]:
-    """A cluster of three whose offsets topic has one partition, led by node 1, with so many commits of group g."""
+    """Create a cluster of three with this many commits of group g, whose offsets partition node 1 leads."""
     broker = Broker(nodes=3, offsets_topic_num_partitions=1)
     broker.cluster.offsets_topic.create(0)
     for number in range(count):

@@ -14,7 +14,7 @@ DIFFERENT = {
         "Kafka fails while it logs the request, and never answers",
     ),
 }
-"""What kohort says where it says something else, and why."""
+"""Kohort's response where it differs from Kafka's, with the reason."""
 
 
 @pytest.mark.parametrize("name", CASES)

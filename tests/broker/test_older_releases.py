@@ -24,7 +24,7 @@ OLD = [release for release in RELEASES if release not in (CURRENT, NEWEST)]
 
 
 def recorded(release: str) -> dict[int, tuple[int, int]]:
-    """Lowest and highest version by API, as the release's real broker told them."""
+    """Return lowest and highest version by API, recorded from a broker of that release."""
     (frame,) = (bytes.fromhex(frame) for version, frame in RECORDED.items() if version.startswith(f"{release}."))
     _, error, count = struct.unpack_from(">ihi", frame)
     assert error == 0

@@ -1,4 +1,4 @@
-"""Produce: what is stored, what is refused, and what idempotent producers hear."""
+"""Produce: stored and rejected records, and responses to idempotent producers."""
 
 from typing import Any
 from uuid import UUID

@@ -98,7 +98,7 @@ def test_finalized_levels_of_kafka() -> None:
 
 
 def shares_at(broker: Broker) -> tuple[int | None, int]:
-    """The level of share.version that clients are told, None if it is not among them, and the epoch of the levels."""
+    """Return the advertised level of share.version, or None, and the epoch of the levels."""
     about = {"client_software_name": "x", "client_software_version": "1"}
     answer = broker.client().asks("api_versions", 4, **about)
     levels = {each.name: each.max_version_level for each in answer.finalized_features}

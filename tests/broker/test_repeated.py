@@ -22,7 +22,7 @@ TIMES = 100
 BYTES_EACH = 2_500
 """What one repetition may take: the objects of its request and its answer."""
 COPIES = 4
-"""Of the bytes of an answer: one is the broker's, the others are made by what stands here for a socket."""
+"""Copies of a response's bytes: one is the broker's, the others are made by the fake socket."""
 
 TOPIC, GROUP = "orders", "billing"
 PARTITIONS, MEMBERS = 60, 60
@@ -38,7 +38,7 @@ STREAMS = {"fetch", "sasl_handshake", "sasl_authenticate", "api_versions"}
 
 
 def value(name: str, kind: Any, lengths: dict[str, int]) -> Any:
-    """Something for a field. `lengths`: how often what a list field holds is repeated; else once."""
+    """Return some value for a field, whose lists repeat their element `lengths` times, or once."""
     if get_origin(kind) in (Union, UnionType):
         kind = next(each for each in get_args(kind) if each is not type(None))
         if get_origin(kind) is tuple and lengths.keys().isdisjoint({name, *lists_in(kind)}):
@@ -64,7 +64,7 @@ def filled(shape: type, lengths: dict[str, int]) -> dict[str, Any]:
 
 
 def lists_of(shape: Any) -> Iterator[str]:
-    """The names of the list fields of a request, at every depth."""
+    """Return the names of the list fields of a request, at every depth."""
     for name, kind in get_type_hints(shape).items():
         for part in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
             if get_origin(part) is tuple:
@@ -73,7 +73,6 @@ def lists_of(shape: Any) -> Iterator[str]:
 
 
 def lists_in(kind: Any) -> Iterator[str]:
-    """The names of the list fields of what a list holds."""
     if hasattr(get_args(kind)[0], "__dataclass_fields__"):
         yield from lists_of(get_args(kind)[0])
 
@@ -131,7 +130,7 @@ def test_repeated_names_share_memory(api: str, version: int, name: str, busy: Br
 
 
 def says(broker: Broker, data: bytes) -> bytes:
-    """What a client hears that sends this; nothing if it is hung up on."""
+    """Return the response to this request, or nothing if the client was disconnected."""
     client = broker.client()
     client.says(data)
     for _ in range(100_000):

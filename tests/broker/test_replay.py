@@ -28,7 +28,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Place:
-    """A cluster whose offsets topic has one partition, and whoever loads it anew."""
+    """A cluster whose offsets topic has one partition, which can be loaded again."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -87,7 +87,7 @@ def test_later_records_count_and_tombstones_delete() -> None:
     place = Place()
     place.writes(commit(0, 1), commit(1, 1), commit(2, 1, "gone"))
     place.writes(commit(0, 2), (commit(1, 0)[0], None), (commit(2, 0, "gone")[0], None), attributes=GZIP)
-    place.writes(commit(0, 3), (b"\x00\x00\x00\x00", b""), attributes=1 << 5)  # a control batch is nobody's commit
+    place.writes(commit(0, 3), (b"\x00\x00\x00\x00", b""), attributes=1 << 5)  # a control batch is not a commit
     place.starts()
     place.cluster.replays.run_at_once()
     assert GZIP & COMPRESSION_MASK

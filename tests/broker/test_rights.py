@@ -1,4 +1,4 @@
-"""Every row of `security/needs.py`: without the right a client hears the refusal, with it what it heard before."""
+"""Every row of `security/needs.py`: a client without the right is rejected, one with it gets its response."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def asks(client: Client, case: Case, request: dict[str, Any]) -> Any:
 
 
 def world(broker: Broker, client: Client) -> World:
-    """A topic, groups of all kinds, and a transactional id that has added a partition."""
+    """Create a topic, groups of all types, and a transactional id that has added a partition."""
     cluster = broker.cluster
     cluster.offsets_topic.create(0)
     cluster.transaction_topic.create(0)
@@ -84,7 +84,7 @@ def heard(broker: Broker, client: Client, case: Case, made: World) -> Any:
 
 
 def with_rights(case: Case, *more: tuple[Right, str]) -> Any:
-    """What alice hears on a broker where she may do what the other rows ask for, and `more`."""
+    """Return alice's response on a broker that grants her the rights of the other rows, and `more`."""
     broker = guarded_broker(**SETTINGS)
     made = world(broker, client_of(broker, "admin"))
     allow(broker, *(f"User:alice {each}" for each in case.also))
@@ -132,7 +132,7 @@ def name_for(right: Right, case: Case, need: Need) -> str:
 
 
 def comparable(message: Any) -> Any:
-    """Without the operations that are told: they differ, as they should."""
+    """Remove the authorized operations from a response, since they must differ."""
     if isinstance(message, tuple | list):
         return [comparable(each) for each in message]
     if is_dataclass(message):

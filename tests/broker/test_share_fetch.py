@@ -1,4 +1,4 @@
-"""ShareFetch and ShareAcknowledge, as far as recorded conversations do not tell them: many, large, moved, killed."""
+"""ShareFetch and ShareAcknowledge beyond recorded conversations: many, large, moved, killed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_disconnect_releases_everything() -> None:
     ada.disconnects()
     assert acquired(bob.hears()) == [(0, 1, 2)]
     bob.disconnects()
-    assert len(broker.cluster.nodes[0].led_share_partitions) == 0, "nobody of the group is there any more"
+    assert len(broker.cluster.nodes[0].led_share_partitions) == 0, "the group has no members left"
 
 
 def test_overtaken_fetch_acquires_nothing() -> None:

@@ -29,7 +29,7 @@ GROUP = "g"
 
 
 class World:
-    """A broker with a topic of two partitions, and what its persister was told."""
+    """A broker with a topic of two partitions, and the responses of its persister."""
 
     def __init__(self, broker: Broker | None = None, **settings: Any) -> None:
         self.broker = broker or Broker(**settings)
@@ -48,12 +48,12 @@ class World:
         self.heard = dict(outcomes)
 
     def errors(self) -> list[E] | None:
-        """What was heard since it was last asked; None: nothing yet."""
+        """Return the errors since the last call, or None without a response."""
         heard, self.heard = self.heard, None
         return None if heard is None else [each.error_code for each in heard.values()]
 
     def asks(self, what: str, partitions: Any) -> None:
-        """Has the persister ask; what follows from it is done."""
+        """Let the persister send a request, and run its effects."""
         persister = self.broker.cluster.share_persister
         self.broker.server.act(partial(getattr(persister, what), GROUP, partitions, self.hears))
 
@@ -130,7 +130,7 @@ class FailsOnce(BrokerHooks):
 
 
 class FailsLate(FailsOnce):
-    """The outcome of that write is heard when it is reported."""
+    """Write whose outcome is known when it is reported."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class FailsLate(FailsOnce):
 
 
 class Writers:
-    """What was heard of writes of the share partition, in order: with which start each was, and the error."""
+    """Outcomes of writes of the share partition in order, with the start offset and error of each."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -175,7 +175,7 @@ def test_later_write_waits_behind_retry() -> None:
     assert writers.heard == [(3, E.none), (5, E.none), (9, E.none)]
     assert world.reads().start_offset == 9
     writers.writes(11)
-    assert writers.heard[-1] == (11, E.none), "nobody waits any more"
+    assert writers.heard[-1] == (11, E.none), "no request waits"
 
 
 def test_request_waits_behind_retried_write() -> None:

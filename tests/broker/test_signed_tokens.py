@@ -24,7 +24,7 @@ OLD, NEW = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.S
 
 
 def write_keys(path: Path, *keys: Any) -> None:
-    """The public halves; a file that took another one's place, as with `mv`."""
+    """Write the public keys to a new file that replaces the old one, like `mv`."""
     new = path.with_suffix(".new")
     documents = [json.loads(jwt.algorithms.ECAlgorithm.to_jwk(each.public_key())) for each in keys]
     new.write_text(json.dumps({"keys": [{**each, "alg": "ES256", "use": "sig"} for each in documents]}))
@@ -55,7 +55,7 @@ def signed(key: Any = OLD, algorithm: str = "ES256", **claims: Any) -> str:
 
 
 def comes_in(login: Login, token: str) -> bool:
-    """Whether the token is enough. Who is refused hears so first, and fails at the next message."""
+    """Return whether the token is accepted; a rejected client fails at its next message."""
     login.handshake("OAUTHBEARER", 1)
     login.authenticate(f"n,,\x01auth=Bearer {token}\x01\x01".encode(), 0, NOW_S * 1_000)
     if login.state is State.COMPLETE:

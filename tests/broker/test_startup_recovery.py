@@ -40,7 +40,6 @@ class Places:
         self._last: DataDirectory | None = None
 
     def broker(self, nodes: int = 1) -> Broker:
-        """The next one; the one before it is killed."""
         if self._last is not None:
             self._last.abandon()
         self._last = DataDirectory(self._path)

@@ -1,4 +1,4 @@
-"""Listeners that speak TLS, over real sockets: who comes in, who does not, and whom nobody waits for."""
+"""Listeners that speak TLS, over real sockets: accepted, rejected and abandoned clients."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES = "RULE:^CN=(.*?),OU=people.*$/$1/L"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> dict[str, str]:
-    """A listener that asks for certificates and does without."""
+    """Configure a listener that requests certificates but does not require them."""
     BROKER.private_key_and_cert_chain_pem.write_to_path(tmp_path / "broker.pem")
     AUTHORITY.cert_pem.write_to_path(tmp_path / "ca.pem")
     return {
@@ -70,7 +70,7 @@ def context(shows: trustme.LeafCert | None = None, version: ssl.TLSVersion | Non
 
 
 async def asks(server: Server, tls: ssl.SSLContext) -> str:
-    """Asks for the versions, and says who it was taken for; raises when it is not answered."""
+    """Request the API versions and return the principal, or raise without a response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.cluster.nodes[0].port, ssl=tls)
     try:
         writer.write(frame("api_versions", 0, 7))

@@ -1,4 +1,4 @@
-"""Transactions, told as Apache Kafka 4.3.0 was heard to tell them: the same questions were asked of both."""
+"""Transactions, compared with responses of Apache Kafka 4.3.0 to the same requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_newer_clients_add_partitions_implicitly() -> None:
     assert ada.ends(5, committed=True) is E.none
     assert ada.epoch == 1
     assert ada.reads(partition=1) == ([0, 1], [], 2)
-    assert ada.ends(5, committed=True, epoch=0) is E.none, "the answer was lost, and the request comes again"
+    assert ada.ends(5, committed=True, epoch=0) is E.none, "the response was lost, and the request is retried"
     assert ada.ends(5, committed=True) is E.invalid_txn_state
     assert ada.ends(5, committed=False) is E.none, "who may have written something may abort it"
     assert ada.epoch == 2
@@ -97,7 +97,7 @@ def test_slow_transaction_is_aborted() -> None:
     assert ada.reads()[2] == 0
     ada.broker.loop.wait(10_000)
     assert ada.reads() == ([0, 1], [0], 2)
-    assert ada.ends(5, committed=True) is E.invalid_txn_state, "as if it had aborted itself and not heard the answer"
+    assert ada.ends(5, committed=True) is E.invalid_txn_state, "as if it had aborted and lost the response"
     assert ada.writes(12) is E.invalid_producer_epoch
     assert ada.ends(5, committed=False) is E.none
 
@@ -152,7 +152,7 @@ def test_offsets_count_when_their_transaction_does(committed: bool, seen: list[i
 
 
 def takes_over(broker: Broker) -> None:
-    """The group's coordinator forgets it, and loads it again."""
+    """Unload the group at its coordinator and load it again."""
     cluster = broker.cluster
     coordinator = cluster.nodes[0].coordinator
     number = coordinator.partition_of(GROUP)
@@ -197,7 +197,7 @@ def test_later_commit_wins(moment: str) -> None:
     passes("half")
     ada.ends(5, committed=True)
     passes("over")
-    assert ada.offset() == [25], "what was aborted overtakes nobody"
+    assert ada.offset() == [25], "aborted offsets have no effect"
 
 
 @pytest.mark.parametrize("ended", [True, False])

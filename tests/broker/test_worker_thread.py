@@ -51,7 +51,7 @@ def sends(client: Client, records: bytes, correlation_id: int = 1, name: str = "
 
 
 def hears(client: Client) -> list[tuple[int, E, int]]:
-    """Correlation id, error and offset of each answer to Produce."""
+    """Return correlation id, error and offset of each Produce response."""
     return [
         (number, part.error_code, part.base_offset)
         for number, response in client.hears("produce", 9)

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers, answered as Apache Kafka 4.3.0 was heard to answer: the same markers were sent to both."""
+"""WriteTxnMarkers, compared with responses of Apache Kafka 4.3.0 to the same markers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ E = ErrorCode
 
 
 class Marked:
-    """A producer with an open transaction, and somebody who sends markers for it."""
+    """A producer with an open transaction, and a sender of its markers."""
 
     def __init__(self) -> None:
         self.producer = Producer()
@@ -19,7 +19,7 @@ class Marked:
         assert self.producer.writes(12) is E.none
 
     def marks(self, epoch: int, transaction: int = 0, *, coordinator: int = 0, version: int = 2) -> ErrorCode:
-        """The answer to a marker of that epoch (counted from the transaction's) and version of transactions."""
+        """Send a marker with that epoch, relative to the transaction's, and return the response."""
         marker = WritableTxnMarker(
             producer_id=self.producer.producer_id,
             producer_epoch=self.epoch + epoch,

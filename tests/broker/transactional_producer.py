@@ -20,7 +20,7 @@ TOPIC, ID, GROUP = "t", "x", "g"
 
 
 class Producer:
-    """A transactional producer, and somebody who reads what it wrote."""
+    """A transactional producer, and a reader of its records."""
 
     def __init__(self, nodes: int = 1, **settings: Any) -> None:
         broker = Broker(nodes=nodes, **settings)
@@ -37,12 +37,10 @@ class Producer:
         self.producer_id, self.epoch = -1, -1
 
     def _at(self, home: int | None) -> Client:
-        """A connection to the node of that id, which there is."""
         assert home is not None
         return self.broker.client(home - self.broker.cluster.nodes[0].id)
 
     def another(self, transactional_id: str) -> Producer:
-        """Somebody else at the same broker."""
         made = object.__new__(Producer)
         made._speaks(self.broker, transactional_id)
         made.init()
@@ -121,13 +119,13 @@ class Producer:
         return error
 
     def offset(self) -> list[int]:
-        """What the group has committed, as everybody sees it."""
+        """Return the committed offset of the group as any client sees it."""
         client = self._at(self.broker.cluster.offsets_topic.home_of(GROUP))
         (group,) = client.asks("offset_fetch", 8, groups=to_fetch(GROUP), require_stable=True).groups
         return [each.committed_offset for topic in group.topics for each in topic.partitions]
 
     def reads(self, offset: int = 0, partition: int = 0) -> tuple[list[int], list[int], int]:
-        """Offsets of the batches that a reader of committed records gets, of the aborted transactions, and the LSO."""
+        """Return the offsets of batches that a read_committed consumer gets, the aborted transactions, and the LSO."""
         asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
         answer = self.leader(partition).asks(
             "fetch",

@@ -1,4 +1,4 @@
-"""Members of one consumer group of two brokers that are told the same, one of which knows no shortcuts."""
+"""Members of one consumer group on two brokers with equal requests, one of which has no fast path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class ConsumerWorld(World):
         self.goes_on(steps, kinds)
 
     def subscribes(self, pair: Pair) -> None:
-        """Joins, or wants something else."""
         names = self.chance.choice((("t",), ("t", "u")))
         self.tells(pair, rebalance_timeout_ms=60_000, subscribed_topic_names=names, topic_partitions=())
 
@@ -53,6 +52,6 @@ class ConsumerWorld(World):
         self.passes_a_while(self.chance.choice((1, 300, 5_000)))
 
     def tells(self, pair: Pair, **fields: Any) -> None:
-        """A heartbeat of the consumer protocol, in the epoch that the member believes in."""
+        """Send a heartbeat of the consumer protocol with the epoch that the member knows."""
         who = {"group_id": GROUP, "member_id": pair.member.member_id, "member_epoch": pair.member.generation}
         pair.says(pair.frame("consumer_group_heartbeat", 1, **who, **fields))

@@ -1,4 +1,4 @@
-"""A client of each of two brokers; both are told the same, and hear the same."""
+"""A client of each of two brokers; both send the same requests and receive the same responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Pair:
-    """A client of each broker; both are told the same."""
+    """A client of each broker; both send the same requests."""
 
     def __init__(self, world: World, node: int) -> None:
         self.world, self.node = world, node
@@ -23,7 +23,7 @@ class Pair:
         """Requests that it has sent, and sends again."""
         self.asked: dict[int, tuple[str, int]] = {}
         self.owned: tuple[TopicPartitions, ...] = ()
-        """What a member of a consumer group was told to have."""
+        """Assignment that a member of a consumer group received."""
         self.connect()
 
     def connect(self) -> None:

@@ -1,4 +1,4 @@
-"""Two brokers that are told the same, one of which knows no shortcuts. Their clients hear the same bytes."""
+"""Two brokers with equal requests, one of which has no fast path. Their clients receive the same bytes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,6 @@ class World:
         self.goes_on(steps, kinds)
 
     def goes_on(self, steps: int, kinds: Sequence[Callable[[Pair], None]]) -> None:
-        """Lets one thing happen after another."""
         for _ in range(steps):
             self.chance.choice(kinds)(self.chance.choice(self.pairs))
             for broker in self.brokers:
@@ -137,7 +136,7 @@ class World:
                 pair.hears()
 
     def new(self, pair: Pair) -> None:
-        """A request that was not sent before, or one with what its client believes by now."""
+        """Send a request that differs from all earlier ones, or one with the client's current state."""
         name = self.chance.choice(list(NUMBERS_AT))
         version = self.chance.choice(SERVED[name])
         fields: dict[str, Any] = getattr(self, name)(pair, version)
@@ -145,7 +144,7 @@ class World:
         self.again(pair)
 
     def again(self, pair: Pair) -> None:
-        """One request after another, one time or a few times, perhaps in one piece, perhaps in two."""
+        """Repeat requests once or a few times, in one or two pieces of bytes."""
         if not pair.favourites:
             return self.new(pair)
         chosen = -1 if self.chance.random() < 0.6 else self.chance.randrange(len(pair.favourites))
@@ -169,7 +168,7 @@ class World:
         return None
 
     def strikes(self, pair: Pair) -> None:
-        """A repeated request in which one bit is another."""
+        """Repeat a request with one bit flipped."""
         if not pair.favourites:
             return
         self.again(pair)
@@ -194,7 +193,7 @@ class World:
         pair.says(pair.frame("heartbeat", 4, **pair.member.beat().fields))
 
     def rebalances(self, pair: Pair) -> None:
-        """All members of a group join again, sync and beat; some of them don't, or do twice."""
+        """Let all members of a group join, sync and send heartbeats; some skip or repeat a step."""
         together = [each for each in self.pairs if each.member.group_id == pair.member.group_id]
         for _ in range(self.chance.choice((1, 3, 5))):
             for action in (self.joins, self.syncs, self.beats):
@@ -216,7 +215,6 @@ class World:
         pair.says(pair.frame("leave_group", 4, group_id=pair.member.group_id, members=(member,)))
 
     def consumes(self, pair: Pair) -> None:
-        """The member's group is one of the consumer protocol, if it can be."""
         if self.chance.random() < 0.5:
             pair.member = some_member("four", self.chance)
         names = self.chance.choice((("t",), ("t", "u")))
@@ -286,7 +284,7 @@ class World:
             broker.cluster.hooks = NO_HOOKS if calm else Storms(seed)
 
     def rights(self, pair: Pair) -> None:
-        """Somebody loses a right in the middle of what they repeat; others may be without it for longer."""
+        """Remove a right of a client between repeated requests."""
         if not self.guarded:
             return
         right = next((each for each in RIGHTS if not self.allowed[each]), self.chance.choice(RIGHTS))
@@ -300,7 +298,6 @@ class World:
     # Requests
 
     def who(self, pair: Pair) -> tuple[str, str, int]:
-        """A group, a member, a generation: as they are, or not."""
         member = pair.member
         if self.chance.random() < 0.5:
             return self.chance.choice(("simple", "simple", "", member.group_id)), "", -1

@@ -66,7 +66,6 @@ def errors(client: Client) -> list[ErrorCode]:
 
 
 def known(client: Client) -> RememberedRequests:
-    """What the client's connection remembers; of a stranger nothing."""
     shortcuts = client.connection.shortcuts
     return shortcuts if isinstance(shortcuts, RememberedRequests) else RememberedRequests()
 
@@ -165,7 +164,7 @@ def test_shared_connection_is_not_cached() -> None:
     assert known(ada).skips == SKIPPED
     for number in range(SKIPPED + 3):
         ada.says(commit(number, member_id="member-001"))
-    assert len(remembered(ada)) == 1, "it is asked again later"
+    assert len(remembered(ada)) == 1, "it is requested again later"
 
 
 # Requests of rebalances
@@ -192,7 +191,7 @@ def sync(generation: int, version: int = 5, *assignments: SyncGroupRequestAssign
 
 
 def says(broker: Broker, client: Client, *frames: bytes) -> None:
-    """A handful of requests of rebalances is handled at once, the others when sockets have been read."""
+    """Send a few requests of a rebalance that are handled immediately; the others wait until sockets are read."""
     for each in frames:
         client.says(each)
         broker.loop.run_soon()

@@ -4,6 +4,6 @@
 
 `kinds.py` makes sequences of requests up from a seed, `playing.py` plays one against both brokers in step,
 `comparing.py` finds what differs while ids may, `shrinking.py` makes the sequence as short as it can be, and
-`writing.py` writes it down as a conversation with Kafka's answers as the expected ones. What is meant to differ stands
+`writing.py` writes it down as a conversation with Kafka's answers as the expected ones. Intended differences are
 in `known.py`, each with its reason.
 """

@@ -1,11 +1,11 @@
-"""Sends a real Kafka and kohort the same made-up sequences of requests, and tells where they answer differently.
+"""Comparison of a real Kafka with kohort: both get the same random sequences of requests.
 
     python -m tests.differential                                   # 200 sequences of each kind
     python -m tests.differential --kind log --sequences 10000 --seed 7
 
 A difference is played again to be sure, made as short as it can be, and written down as a conversation with Kafka's
-answers, which `tests/talk` can play. What is meant to differ stands in tests/differential/known.py. In the end each
-other one is played five times with nothing beside it; exit status 1 when one differs then. Without Java, Maven or
+answers, which `tests/talk` can play. Intended differences are in tests/differential/known.py. In the end each
+other one is played five times alone; exit status 1 when one differs then. Without Java, Maven or
 ../shared nothing is played.
 """
 
@@ -26,7 +26,7 @@ from tests.differential.stage import Brokers
 
 
 def main() -> None:
-    """Exits with 1 when something new differs, with 0 also when there is no Kafka to compare with."""
+    """Compare the brokers, and exit with 1 if there is a new difference; 0 also without a Kafka to compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
     parser.add_argument("--sequences", type=int, default=200, help="of each kind; 200 unless said")
@@ -39,7 +39,7 @@ def main() -> None:
         metavar="HOST:PORT",
         help="a Kafka 4.3 that runs already, with the settings of tests/differential/brokers.py",
     )
-    parser.add_argument("--kohort", metavar="HOST:PORT", help="a kohort that runs already, likewise")
+    parser.add_argument("--kohort", metavar="HOST:PORT", help="address of a running kohort")
     options = parser.parse_args()
     script: Path = options.shared / "conformance" / "kafka"
     reason = None if options.kafka else why_not(script)

@@ -34,16 +34,16 @@ SETTINGS: dict[str, object] = {
     "log.retention.ms": -1,
     "log.retention.check.interval.ms": 86_400_000,
 }
-"""As the conversations' profiles have them: nobody waits for a first join or between two assignments.
+"""Settings of the conversations' profiles: no delay before the first join or between assignments.
 
-Some records are of 2023. Nobody looks for old ones: each broker would at another moment.
+Some records are of 2023. Retention is off, since each broker would apply it at another time.
 """
 
 READY_WITHIN_S = 60
 
 
 def why_not(kafka: Path) -> str | None:
-    """What is missing to start a real Kafka with that script; None: nothing."""
+    """Return what is missing to start a real Kafka with that script, or None."""
     if not kafka.exists():
         return f"there is no {kafka}, which starts a real Kafka"
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
@@ -52,7 +52,7 @@ def why_not(kafka: Path) -> str | None:
 
 @contextmanager
 def real_kafka(script: Path) -> Iterator[str]:
-    """Starts a real Kafka, and yields its address. Raises CalledProcessError."""
+    """Start a real Kafka and yield its address."""
     port = _two_free_ports()
     subprocess.run(
         [
@@ -72,7 +72,7 @@ def real_kafka(script: Path) -> Iterator[str]:
 
 
 def _two_free_ports() -> int:
-    """A port that is free, and so is the one after it, where Kafka's controller listens."""
+    """Return a free port whose successor is free too, for Kafka's controller."""
     while True:
         with socket.socket() as one, socket.socket() as other:
             one.bind(("127.0.0.1", 0))
@@ -86,13 +86,13 @@ def _two_free_ports() -> int:
 
 @contextmanager
 def kohort(folder: Path) -> Iterator[str]:
-    """Starts kohort, which logs to that folder, and yields its address."""
+    """Start kohort with its log in that folder, and yield its address."""
     with serving(Setup(SETTINGS), folder) as cluster:
         yield cluster.bootstrap
 
 
 def warm_up(address: str) -> None:
-    """Waits until groups and transactions have coordinators. Raises TimeoutError."""
+    """Wait until groups and transactions have coordinators."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
 

@@ -18,7 +18,7 @@ FIRST_OF_BROKERS = 4
 
 
 def as_brokers_make_it(api: str, version: int, values: dict[str, Value]) -> dict[str, Value]:
-    """The request without what names something twice, and without impossible markers beside others."""
+    """Return the request without duplicate names and without impossible markers."""
     if api == "WriteTxnMarkers":
         markers = _once(values["markers"], lambda marker: marker["producer_id"])
         possible = [marker for marker in markers if min(_numbers(marker)) >= 0]

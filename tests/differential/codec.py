@@ -56,7 +56,7 @@ class Field(NamedTuple):
     nullable: bool
     tag: int | None
     default: Any
-    """What Kafka's schema says a missing value is; MISSING where it says nothing."""
+    """Default value in Kafka's schema, or MISSING."""
 
 
 class Shape(NamedTuple):
@@ -67,19 +67,16 @@ class Shape(NamedTuple):
 
 
 def spec_of(api: str) -> ApiSpec:
-    """An API by Kafka's name of it. Raises KeyError."""
     return API_BY_NAME[_snake(api)]
 
 
 @cache
 def request_of(api: str, version: int) -> type:
-    """kio's class of a request."""
     return _entity(api, version, "request")
 
 
 @cache
 def response_of(api: str, version: int) -> type:
-    """kio's class of a response."""
     return _entity(api, version, "response")
 
 
@@ -95,7 +92,6 @@ def _snake(api: str) -> str:
 
 @cache
 def shape_of(entity: type) -> Shape:
-    """What a kio class says of its fields."""
     hints = get_type_hints(entity)
     found = []
     for member in fields(entity):
@@ -122,7 +118,7 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def write_request(api: str, version: int, correlation_id: int, client_id: str, values: Value) -> bytes:
-    """A whole frame. Raises ValueError or struct.error for what no bytes can say."""
+    """Encode a whole frame. Raises ValueError or struct.error for values that cannot be encoded."""
     shape = shape_of(request_of(api, version))
     header = struct.pack(">hhi", spec_of(api).key, version, correlation_id) + _short(client_id)
     frame = header + (b"\0" if shape.flexible else b"") + _write_structure(shape, values)
@@ -132,7 +128,7 @@ def write_request(api: str, version: int, correlation_id: int, client_id: str, v
 def _write_structure(shape: Shape, values: Value) -> bytes:
     unknown = values.keys() - {field.name for field in shape.fields}
     if unknown:
-        raise ValueError(f"there is no field {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown field {', '.join(sorted(unknown))}")
     parts, tagged = [], []
     for field in shape.fields:
         if field.tag is None:
@@ -171,7 +167,7 @@ def _write_value(field: Field, value: Value, flexible: bool) -> bytes:
 
 
 def default_of(field: Field) -> Value:
-    """What a field is that nobody speaks of: the schema's default, or nothing of its kind."""
+    """Return a field's default in the schema, or the empty value of its type."""
     if field.nullable and not isinstance(field.default, str | int | tuple):
         return None
     if field.is_array:
@@ -207,7 +203,7 @@ def _short(text: str) -> bytes:
 
 
 def read_answer(api: str, version: int, frame: bytes) -> Value:
-    """The fields of an answer, given without its length. Raises Unreadable, for a byte too many as well."""
+    """Decode a response given without its length. Raises Unreadable, also for trailing bytes."""
     if api == "ApiVersions" and frame[4:6] == b"\0\x23":
         version = 0  # the refusal of a version has the form of the oldest (KIP-511)
     shape = shape_of(response_of(api, version))
@@ -293,7 +289,6 @@ class _Reader:
 
 
 def error_name(number: int) -> str:
-    """An error as conversations name it."""
     try:
         return ErrorCode(number).name.upper()
     except ValueError:
@@ -304,7 +299,7 @@ BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 def read_batches(data: bytes) -> list[Value]:
-    """What the headers of record batches say, and their records as text; sums and sizes follow from that."""
+    """Return the header fields of record batches without sums and sizes, and their records as text."""
     found: list[Value] = []
     at = 0
     while at + BATCH_HEADER.size <= len(data):

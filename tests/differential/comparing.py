@@ -14,11 +14,11 @@ from tests.talk.values import Value, show
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 SHORT_ID = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])")
 MADE_UP = {"producer_id", "session_id", "port"}
-"""Fields with numbers that a broker makes up; what is not positive is none of those."""
+"""Fields with positive numbers that a broker generates."""
 
 OF_THE_CLUSTER = {"cluster_id", "host"}
 RECENT_MS = 1_750_000_000_000
-"""Moments later than this one are the time of the run, which nobody compares. Records are written with earlier ones."""
+"""Later timestamps are times of the run, which are not compared. Records have earlier ones."""
 
 IDENTIFYING = (
     "resource_type",
@@ -56,7 +56,7 @@ class Difference(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """What differences of one origin have in common: names, ids and numbers of a run are no part of it."""
+        """Key that differences of one origin share; it contains no names, ids or numbers of a run."""
         if isinstance(self.kafka, list) and isinstance(self.kohort, list):
             return f"{self.api} {self.path}: {'fewer' if len(self.kafka) < len(self.kohort) else 'more'} at Kafka"
         return f"{self.api} {self.path}: {_masked(self.kafka)} | {_masked(self.kohort)}"
@@ -84,14 +84,14 @@ class Mapping:
         self._to_kafka: dict[Value, Value] = {NO_ID: NO_ID}
 
     def same(self, kafka: Value, kohort: Value) -> bool:
-        """Whether two ids may be each other's; from then on they are."""
+        """Return whether two ids may correspond, and bind them to each other."""
         if kafka not in self._to_kohort and kohort not in self._to_kafka:
             self._to_kohort[kafka] = kohort
             self._to_kafka[kohort] = kafka
         return bool(self._to_kohort.get(kafka) == kohort and self._to_kafka.get(kohort) == kafka)
 
     def at_kafka(self, field: str, kohort: Value) -> Value:
-        """What Kafka has in a field where kohort has this. Texts that end in an id are looked up by that."""
+        """Return Kafka's value of a field with this value at kohort; texts that end in an id are mapped by that id."""
         if field in MADE_UP:
             return self._to_kafka.get((field, kohort), (field, kohort))[1]
         if isinstance(kohort, str):
@@ -100,7 +100,7 @@ class Mapping:
 
 
 def compare(api: str, kafka: Value, kohort: Value, mapping: Mapping) -> list[Difference]:
-    """All differences of two answers."""
+    """Return all differences of two responses."""
     return list(_differences(api, "", "", kafka, kohort, mapping))
 
 
@@ -134,12 +134,12 @@ def _of_lists(
 
 
 def _resource(element: Any) -> str:
-    """What settings belong to counts, in the path: rules for brokers are none for topics."""
+    """Return the resource of settings for the path, so that rules for brokers apply to no topics."""
     return f"type {element['resource_type']}" if isinstance(element, dict) and "resource_type" in element else ""
 
 
 def _of_settings(api: str, path: str, kafka: list[Any], kohort: list[Any], ids: Mapping) -> Iterable[Difference]:
-    """Settings by their names, which are part of the path. One that only one of both tells differs as a whole."""
+    """Map settings by name, so that a setting that only one side returns is one difference."""
     mine, yours = ({each["name"]: each for each in settings} for settings in (kafka, kohort))
     if len(mine) < len(kafka) or len(yours) < len(kohort):
         yield Difference(api, f"{path}[]", kafka, kohort)
@@ -152,7 +152,7 @@ def _ordered(values: list[Any], at_kafka: Any) -> list[Any]:
         if isinstance(value, dict):
             named = [repr(at_kafka(field, value[field])) for field in (*IDENTIFYING, "error_code") if field in value]
             partitions = value.get("partitions")
-            # A topic that two subtopologies read is told of twice; in which order, each start of Kafka has its own way.
+            # A topic that two subtopologies read is returned twice, in an order that each start of Kafka changes.
             is_plain = isinstance(partitions, list) and all(type(each) is int for each in partitions)
             return [*named, repr(partitions)] if is_plain else named
         return [repr(value)]
@@ -183,7 +183,7 @@ def _same_texts(kafka: str, kohort: str, ids: Mapping) -> bool:
 
 
 def _ids_at_length(text: str) -> str:
-    """Kafka writes ids of topics into its messages in 22 letters."""
+    """Replace the 22-letter topic ids of Kafka's messages by full ones."""
 
     def long(found: re.Match[str]) -> str:
         return str(UUID(bytes=base64.urlsafe_b64decode(found[0] + "==")))

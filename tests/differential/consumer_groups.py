@@ -20,7 +20,7 @@ HEARTBEAT = "ConsumerGroupHeartbeat"
 SHORT_SESSION = {"consumer.heartbeat.interval.ms": "100", "consumer.session.timeout.ms": "4000"}
 SHORT_REBALANCE_MS = 4_000
 LONGER_MS = 6_500
-"""Long enough for a session or a rebalance that is short, and that nobody comes close to otherwise."""
+"""Longer than a short session or rebalance timeout, which no other step approaches."""
 
 ASKED = (
     *("ConsumerGroupDescribe",) * 4,
@@ -39,7 +39,7 @@ class _Cast:
 
 
 def consumers(random: Random) -> list[Step]:
-    """Members come, acknowledge, change their minds, step out, fall silent, commit and leave."""
+    """Let members join, acknowledge, resubscribe, leave temporarily, fall silent, commit and leave."""
     with_classic = random.random() < 0.35
     cast = _Cast(random, ("range",) if with_classic else (None, None, "range", "uniform"), with_classic)
     if random.random() < 0.3:
@@ -62,7 +62,6 @@ def _beat(cast: _Cast, person: str, **values: Value) -> Step:
 
 
 def _wants(cast: _Cast) -> Value:
-    """A subscription: topics, a pattern, or both."""
     chance = cast.random.random()
     topics = cast.random.choice((["$topic"], ["$topic"], ["$topic", "$topic2"], ["$topic2"], [], ["$topicnone"]))
     pattern = cast.random.choice(("topic2?-${mark}", "topic.*-${mark}", "${topic}", "none of these", "(", ""))
@@ -81,7 +80,7 @@ def _everything(cast: _Cast, person: str) -> Value:
     return values
 
 
-# Turns of somebody
+# turns of one member
 
 
 def _joins(cast: _Cast, person: str) -> list[Step]:

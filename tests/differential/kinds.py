@@ -1,4 +1,4 @@
-"""The kinds of sequences. Each begins with what brings something about, and goes on with anything."""
+"""The types of sequences. Each starts with steps that create state and continues with random ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PEOPLE = ("ada", "ada", "ada", "bob", "ada/2", "bob/2")
 
 
 def make_sequence(kind: str, seed: int) -> list[Step]:
-    """The sequence of that number."""
+    """Generate the sequence with that number."""
     return KINDS[kind](Random(f"{kind} {seed}"))
 
 
 def groups(random: Random) -> list[Step]:
-    """Classic groups: members come, go, fall silent, commit and ask."""
+    """Let members of classic groups join, leave, fall silent, commit and query."""
     steps = [] if random.random() < 0.4 else [topic("topic", 2)]
     beginning = random.choice((_nobody, _one_member, _one_member, _static_member, _joining))
     steps += beginning(random)
@@ -77,7 +77,7 @@ def _static_member(random: Random) -> list[Step]:
 
 
 def transactions(random: Random) -> list[Step]:
-    """Producers: with transactional ids or sequences only, that commit, abort, are fenced and time out."""
+    """Let transactional and idempotent producers commit, abort, get fenced and time out."""
     steps = [topic("topic", 2), *([topic("topic2")] if random.random() < 0.2 else [])]
     if random.random() < 0.9:
         steps.append(_new_producer(random, None if random.random() < 0.2 else "$txn"))
@@ -118,7 +118,7 @@ def _written(sequence: int, version: int) -> Step:
 
 
 def log(random: Random) -> list[Step]:
-    """A partition's log: written, read with and without a session, searched, cut at its beginning."""
+    """Write, fetch with and without sessions, search and truncate a partition's log."""
     steps = [topic("topic", 2), *([topic("topic2")] if random.random() < 0.3 else [])]
     if random.random() < 0.4:
         steps.append(_new_producer(random, None))
@@ -139,7 +139,7 @@ LOG_APIS = (
 
 
 def topics(random: Random) -> list[Step]:
-    """Topics, settings, what is told of the cluster, and requests that nobody should send."""
+    """Alter topics and settings, describe the cluster, and send invalid requests."""
     steps = [topic("topic", 2), *([topic("topic2")] if random.random() < 0.4 else [])]
     for _ in range(random.randint(1, 7)):
         if random.random() < 0.04:

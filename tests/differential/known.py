@@ -33,8 +33,8 @@ NO_LOGGERS = (
 )
 
 KEPT_INSTANCE = (
-    "A member that comes again with another instance id keeps the one it had, too, in Kafka: nobody else may take it. "
-    "Kohort lets it go. (All whose id is not known yet are one member here, `nobody`.)"
+    "A member that rejoins with another instance id keeps the old one, too, in Kafka: no other may take it.  "
+    "Kohort releases it. (All members whose id is unknown are one member here, `nobody`.)"
 )
 NOT_TOLD = f'"?{re.escape(UNTOLD)}"?'
 EXPLAINED = "(?!null$).*"
@@ -43,7 +43,6 @@ OF_SECURITY = (r"(ssl|sasl|principal)\..*",)
 
 
 def _of_broker(*names: str) -> str:
-    """The path of these settings of a broker."""
     return rf"results\[type 4\]\.configs\[({'|'.join(names)})\]"
 
 
@@ -52,25 +51,24 @@ DYNAMIC = sorted(name for name in {*SETTINGS, *described()} if not is_fixed(name
 
 
 def _says_nothing(partition: Value) -> bool:
-    """Whether an answer tells of a partition only that it was looked at, or could not be begun."""
+    """Return whether a partition's response only shows that it was checked or could not be started."""
     return not partition["records"] and not partition["acknowledge_error_code"]
 
 
 def _only_those_not_known_yet(kafka: Value, kohort: Value) -> bool:
-    """Whether only partitions are told by one of them that have no records, and are not acknowledged."""
+    """Return whether only partitions without records and acknowledgements differ."""
     parts = [_partitions(each) for each in (kafka, kohort)]
     with_news = [sorted(each["partition_index"] for each in found if not _says_nothing(each)) for found in parts]
     return with_news[0] == with_news[1]
 
 
 def _partitions(told: Value) -> list[Value]:
-    """Of topics or of partitions the partitions."""
     return [each for item in told for each in item.get("partitions", [item])]
 
 
 KNOWN: tuple[Known, ...] = (
     Known(
-        "Features of the cluster (KIP-584) that mean nothing here are not told.",
+        "Features of the cluster (KIP-584) that mean nothing here are not returned.",
         "ApiVersions",
         r"(supported|finalized)_features(\[\])?|finalized_features_epoch",
     ),
@@ -81,14 +79,14 @@ KNOWN: tuple[Known, ...] = (
         r"results\[\]\.(log_dir|total_bytes|usable_bytes|topics\[\]\.partitions\[\]\.partition_size)",
     ),
     Known(
-        "Kohort explains settings in its own words, and says which of them mean nothing here.",
+        "Kohort explains settings in its own words, including which of them have no effect.",
         "DescribeConfigs",
         r"results\[type \d+\]\.configs\[.*\]\.documentation",
         kafka=EXPLAINED,
         kohort=EXPLAINED,
     ),
     Known(
-        "Kohort tells of a broker the settings that mean something here; Kafka has more of them.",
+        "Kohort returns only those broker settings that it has; Kafka has more.",
         "DescribeConfigs",
         _of_broker(*map(re.escape, sorted(FOREIGN)), *OF_SECURITY),
         kohort=NOT_TOLD,
@@ -107,7 +105,7 @@ KNOWN: tuple[Known, ...] = (
         _of_broker(r"node\.id") + r"\.(config_source|synonyms\[\].*)",
     ),
     Known(
-        "The real Kafka is started with a file of settings, which says where it and its controller listen and write.",
+        "The real Kafka is started with a file of settings, including listeners and folders of it and its controller.",
         "DescribeConfigs",
         _of_broker(
             r"(advertised\.)?listeners",
@@ -136,7 +134,7 @@ KNOWN: tuple[Known, ...] = (
         "Kohort has no threads, connections or cleaner whose new settings a dry run could look at.",
         ALTERING,
         r"responses\[type 4\]\.(error_code|error_message)",
-        # The code alone says little; the message beside it must be one of these, too.
+        # The code alone is ambiguous; the message must be one of these, too.
         kafka=r'INVALID_REQUEST|"?(Dynamic thread|Invalid value|Log cleaner|requirement failed: (controller|All en)).*',
         kohort="NONE|null",
     ),
@@ -164,7 +162,7 @@ KNOWN: tuple[Known, ...] = (
         kohort=".*error_code: UNKNOWN_TOPIC_OR_PARTITION.*",
     ),
     Known(
-        "Kafka never answers a fetch that has waited, if a topic's id is none and something follows it. Kohort answers "
+        "Kafka never answers a fetch that has waited, if a topic's id is null and something follows it. Kohort answers "
         "as Kafka does without the wait.",
         "Fetch",
         "",
@@ -186,13 +184,13 @@ KNOWN: tuple[Known, ...] = (
         also=_only_those_not_known_yet,
     ),
     Known(
-        "A topic that is not there, and is named twice, is told of twice by Kafka.",
+        "A missing topic that is named twice is returned twice by Kafka.",
         "(Describe|Delete)ShareGroupOffsets",
         r"groups\[\]\.topics\[\]|responses\[\]",
         also=lambda kafka, kohort: {each["topic_name"] for each in kafka} == {each["topic_name"] for each in kohort},
     ),
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_code", kafka="UNRELEASED_INSTANCE_ID", kohort="NONE"),
-    # The code alone says little; the message beside it must name `nobody`.
+    # The code alone is ambiguous; the message must name `nobody`.
     Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_message", kafka='"?Static .* owned by nobody member.*'),
     Known(
         KEPT_INSTANCE,
@@ -205,7 +203,7 @@ KNOWN: tuple[Known, ...] = (
 
 
 def reason_for(difference: Difference) -> str | None:
-    """Why two answers may differ so; None: they may not."""
+    """Return why two responses may differ in this way, or None."""
     for known in KNOWN:
         if (
             re.fullmatch(known.api, difference.api)

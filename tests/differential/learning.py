@@ -1,4 +1,4 @@
-"""What names stand for from an answer on: members, epochs, tasks, sessions, producers, topics."""
+"""Names that a response binds to values: members, epochs, tasks, sessions, producers, topics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.talk.values import Value, fill
 
 
 def learn(names: dict[str, Value], asked: Step, answer: Value) -> None:
-    """Takes into `names` what an answer tells."""
+    """Add the values of a response to `names`."""
     if not isinstance(answer, dict):
         return
     fine = answer.get("error_code") == "NONE"
@@ -43,6 +43,6 @@ def _learn_member(names: dict[str, Value], who: str, answer: Value) -> None:
 
 
 def _learn_session(names: dict[str, Value], asked: Step, fine: bool) -> None:
-    """A share session counts what was asked in it. One that is refused is opened anew."""
+    """Count the requests of a share session; a rejected one is opened again."""
     epoch = fill(asked.values.get("share_session_epoch", 0), {f"{asked.speaker}_session": 0} | names)
     names[f"{asked.speaker}_session"] = epoch + 1 if fine and 0 <= epoch < 2**31 - 1 else 0

@@ -16,7 +16,7 @@ ODDLY = 0.12
 
 
 def make_request(api: str, random: Random, speaker: str = "ada", **fixed: Value) -> Step:
-    """A request of some version. `fixed`: what top-level fields are, where the version has them."""
+    """Generate a request of some version, with the `fixed` top-level fields that the version has."""
     spec = spec_of(api)
     newest = random.random() < 0.5
     lowest = max(spec.min_version, spec.readable_from)
@@ -27,7 +27,7 @@ def make_request(api: str, random: Random, speaker: str = "ada", **fixed: Value)
 def make_version(
     api: str, version: int, random: Random, speaker: str = "ada", oddly: float = ODDLY, **fixed: Value
 ) -> Step:
-    """A request of a version. `oddly`: how often a field has a value that it should not have."""
+    """Generate a request of this version, in which a field is invalid with probability `oddly`."""
     maker = _Maker(api, random, oddly)
     values = maker.structure(request_of(api, version), (api,))
     values |= {name: value for name, value in fixed.items() if name in values}

@@ -17,7 +17,7 @@ class Cast(Protocol):
 
 
 def commits(cast: Cast, person: str) -> list[Step]:
-    """With the member's epoch, an older one, a later one or none; as itself, as nobody or as a stranger."""
+    """Commit with the current, an older, a newer or no epoch, as the member, anonymously or as an unknown one."""
     epoch = cast.random.choice((f"${person}_epoch",) * 4 + (1, 2, 3, -1))
     member = cast.random.choice((f"${person}",) * 6 + ("", "a-stranger"))
     fixed = {"group_id": "$group", "generation_id_or_member_epoch": epoch, "member_id": member}
@@ -26,7 +26,6 @@ def commits(cast: Cast, person: str) -> list[Step]:
 
 
 def fetches_offsets(cast: Cast, person: str) -> list[Step]:
-    """With and without an id and an epoch."""
     version = cast.random.choice((9, 10))
     name = {"topic_id": "$topic_id"} if version >= 10 else {"name": "$topic"}
     member = cast.random.choice((None, f"${person}", f"${person}", "a-stranger"))
@@ -36,7 +35,7 @@ def fetches_offsets(cast: Cast, person: str) -> list[Step]:
 
 
 def commits_in_a_transaction(cast: Cast, person: str) -> list[Step]:
-    """A producer is made, and says whose offset it is."""
+    """Create a producer and commit its offset in a transaction."""
     producer = {"transactional_id": "$txn", "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
     commit: dict[str, Value] = {
         "generation_id": cast.random.choice((f"${person}_epoch", f"${person}_epoch", -1, 99)),

@@ -1,4 +1,4 @@
-"""Plays a sequence with both brokers in step: nobody goes on before both have answered, or both are silent."""
+"""Player of a sequence on both brokers in step: each step ends when both have responded or are silent."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PATIENCE_S = 6.0
 """How long one may be silent while the other has answered; the machine may be busy."""
 
 WAITS = "(waits)"
-"""Stands for an answer that has not come."""
+"""Placeholder of a response that has not arrived."""
 
 SPEAKERS = ("ada", "bob", "cleo")
 """Who joins groups."""
 
 BROKERS = (4, 8)
-"""Resource types whose settings belong to everybody: they are changed by dry runs only."""
+"""Resource types with shared settings, which only dry runs change."""
 
 CHANGES_METADATA = {"AlterConfigs", "CreatePartitions", "CreateTopics", "DeleteTopics", "IncrementalAlterConfigs"}
 """Requests whose answer Kafka's coordinators know of a little later; `Stage.known_everywhere` waits for that."""
@@ -50,7 +50,7 @@ TAKES_A_MOMENT = {
     "Metadata",
     "WriteTxnMarkers",
 }
-"""Requests after which partitions and transactions change a little later than the answer says."""
+"""Requests after which partitions and transactions change a little after the response."""
 
 
 class Said(NamedTuple):
@@ -76,7 +76,7 @@ class Outcome:
 async def play(
     steps: Steps, brokers: Brokers, stage: Stage, pause_s: float = 0.03, patience_s: float = PATIENCE_S
 ) -> Outcome:
-    """`pause_s`: after what takes Kafka a moment. Raises OSError, TimeoutError."""
+    """Play a sequence, with a pause of `pause_s` after steps that take Kafka a moment."""
     play = _Play(brokers, stage, await stage.set_up(steps), pause_s, patience_s)
     try:
         for number, step in enumerate(steps):
@@ -106,7 +106,7 @@ class _Play:
         self.compared: set[int] = set()
 
     async def take(self, number: int, step: Step) -> bool:
-        """Whether to go on."""
+        """Take a step, and return whether to continue."""
         self.steps[number] = step
         if step.kind == "wait":
             await asyncio.sleep(step.values / 1000)
@@ -133,7 +133,7 @@ class _Play:
         return not is_stuck and not self.outcome.differences
 
     async def _let_it_sink_in(self, step: Step) -> None:
-        """Waits where Kafka answers before what was asked for is known everywhere in it."""
+        """Wait where Kafka responds before all of its nodes know the result."""
         if step.api in CHANGES_METADATA:
             await self.stage.known_everywhere()
         if step.api == "Metadata":
@@ -152,7 +152,7 @@ class _Play:
         await side.ask(number, step.speaker, step.api, step.version, harmless(step.api, step.values))
 
     async def _settle(self) -> None:
-        """Waits until the same requests are answered on both sides, and nothing happens any more."""
+        """Wait until both sides have responded to the same requests and nothing else happens."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self.patience_s
         while True:
@@ -173,10 +173,7 @@ class _Play:
         return bool(done)
 
     def _compare(self, at: int, step: Step) -> bool:
-        """Whether somebody waits for ever for one of the brokers, as is known, or members are in another order there.
-
-        What comes then cannot be compared.
-        """
+        """Return whether the rest cannot be compared, because of a known endless wait or another member order."""
         heard: dict[int, Value] = {}
         is_stuck = False
         for number in sorted(self.kafka.answers.keys() | self.kohort.answers.keys()):
@@ -205,7 +202,7 @@ class _Play:
         return own_part(asked, answer, self.mark) if isinstance(answer, dict) else answer
 
     def topics(self) -> list[str]:
-        """Names of topics that may be there now."""
+        """Return the names of topics that may exist now."""
         if self.scene.mark != self.scene.topics_mark:
             return []
         if any(step.kind == "topic" or "Topic" in step.api or step.api == "Metadata" for step in self.steps.values()):
@@ -213,17 +210,16 @@ class _Play:
         return []
 
     async def close(self) -> None:
-        """Everybody disconnects."""
         await asyncio.gather(*(side.close() for side in self.sides))
 
 
 def _members_in_order(side: Side) -> list[str]:
-    """Who is who in the order of member ids, by which assignors go. Ids that brokers make up sort by chance."""
+    """Return members ordered by member id, as assignors do; generated ids sort by chance."""
     return sorted((who for who in SPEAKERS if who in side.names), key=lambda who: str(side.names[who]))
 
 
 def harmless(api: str, values: Value) -> Value:
-    """The same request without what it would do to other sequences."""
+    """Return the same request without its effects on other sequences."""
     if api in ("AlterConfigs", "IncrementalAlterConfigs") and any(
         resource.get("resource_type") in BROKERS for resource in values.get("resources") or ()
     ):

@@ -25,13 +25,13 @@ IMPATIENTLY_S = 2.0
 """How long one may be silent while a difference is made shorter: in the end it is looked at with patience."""
 
 ALONE_TIMES = 5
-"""How often a difference is played with nothing beside it. If it never shows, it needs a busy machine: a race."""
+"""Number of times a difference is played alone. If it never shows, it is a race."""
 
 TELL_EVERY_S = 20.0
 
 PLAYED_AGAIN_TOGETHER = 16
 SHORTENED_TOGETHER = 4
-"""How many sequences that differed are played again, and made shorter, at once while the others go on."""
+"""How many sequences that differed are played again, and made shorter, at once while others continue."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Run:
     found: dict[str, list[Place]] = field(default_factory=dict)
     """New differences by their signature: where they were met."""
     passing: dict[str, list[Place]] = field(default_factory=dict)
-    """Those that showed beside other sequences, twice, but not alone."""
+    """Differences that showed twice with other sequences, but not alone."""
     known: Counter[str] = field(default_factory=Counter)
     tallies: dict[str, Tally] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Run:
         self._shortening = asyncio.Semaphore(SHORTENED_TOGETHER)
 
     async def play_kinds(self, kinds: Iterable[str], seed: int, sequences: int) -> None:
-        """Plays so many sequences of each kind, from `seed` on, all kinds together; then alone what differed."""
+        """Play this many sequences of each type from `seed` on, then those that differed alone."""
         teller = asyncio.create_task(self._tell(sequences))
         try:
             await asyncio.gather(*(self._play_kind(kind, seed, sequences) for kind in kinds))
@@ -107,7 +107,7 @@ class Run:
         await asyncio.gather(*closer_looks)
 
     async def _tell(self, sequences: int) -> None:
-        """Says now and then how far the kinds are."""
+        """Print the progress of each type now and then."""
         while True:
             await asyncio.sleep(TELL_EVERY_S)
             told = ", ".join(f"{kind} {tally.played}" for kind, tally in self.tallies.items())
@@ -123,7 +123,6 @@ class Run:
         return bool(self.found) or any(tally.broken for tally in self.tallies.values())
 
     def summarise(self) -> None:
-        """Prints what came of it."""
         print()
         for kind, tally in self.tallies.items():
             alike = tally.played - tally.differed
@@ -154,7 +153,7 @@ class Run:
             self._broke(kind, seed, tally, problem)
 
     async def _play_again(self, kind: str, seed: int, tally: Tally) -> Difference | None:
-        """A difference that has not been met before, and is there again."""
+        """Play a sequence with a new difference again, and return it if it differs again."""
         again = await self._play(make_sequence(kind, seed), SLOWLY_S)
         if not again.differences:
             tally.once_only += 1
@@ -164,7 +163,7 @@ class Run:
         where = Place(kind, seed)
         if difference.signature in self.found:
             self.found[difference.signature].append(where)
-            print(f"  {where} differs likewise: {difference.signature[:100]}", flush=True)
+            print(f"  {where} also differs: {difference.signature[:100]}", flush=True)
             return None
         self.found[difference.signature] = [where]
         print(f"  {where} differs: {difference}", flush=True)
@@ -179,7 +178,7 @@ class Run:
         return False
 
     async def _play_alone(self, signature: str) -> None:
-        """Takes a difference for one that needs a busy machine if it does not show alone, wherever it was met."""
+        """Mark a difference as a race if it does not show when it is played alone."""
         for place in self.found[signature]:
             try:
                 if await self._shows_alone(signature, place):

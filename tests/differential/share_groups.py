@@ -36,13 +36,13 @@ class _Cast:
     partitions: int
     topic_ids: tuple[str, ...]
     transacts: bool = False
-    """Whether somebody writes in transactions, too."""
+    """Whether transactional producers write, too."""
     sequence: int = 0
-    """What was written in the open transaction; 0: there is none."""
+    """Number of records in the open transaction; 0 without one."""
 
 
 def shares(random: Random) -> list[Step]:
-    """Members come, fetch, acknowledge in ranges, keep records too long, hang up and leave; tools look and alter."""
+    """Let members join, fetch, acknowledge ranges, exceed locks, disconnect and leave; tools describe and alter."""
     cast = _Cast(random, random.choice((1, 1, 1, 2)), ("$topic_id",))
     steps = [topic("topic", cast.partitions, order="partitions")]
     if random.random() < 0.2:
@@ -127,7 +127,7 @@ def _writes(cast: _Cast, person: str) -> list[Step]:
 
 
 def _transacts(cast: _Cast) -> list[Step]:
-    """Somebody writes within a transaction, or ends it. Kafka writes the markers later than it says so."""
+    """Write in a transaction or end it; Kafka writes the markers after its response."""
     if cast.sequence and cast.random.random() < 0.5:
         cast.sequence = 0
         who = {"transactional_id": "$txn", "producer_id": "$pid", "producer_epoch": "$epoch"}
@@ -141,7 +141,7 @@ def _transacts(cast: _Cast) -> list[Step]:
 
 
 def _asking(cast: _Cast, person: str, api: str, values: Value) -> Step:
-    """The request in some version, without what that version lacks."""
+    """Build the request in some version, without fields that the version lacks."""
     version = cast.random.choice((2, 2, 2, 1))
     known = {field.name for field in shape_of(request_of(api, version)).fields}
     member: Value = {"group_id": "$group", "member_id": f"{person}-member"}
@@ -156,7 +156,7 @@ def _partitions(cast: _Cast, batches: Value = None) -> Value:
 
 
 def _limits(cast: _Cast) -> Value:
-    """How much is wanted. What Kafka counts of few bytes over several partitions depends on what it has read before."""
+    """Choose fetch limits; Kafka's byte counts over several partitions depend on earlier reads."""
     return {
         "max_wait_ms": cast.random.choice((0, 100, 100)),
         "min_bytes": cast.random.choice((1, 1, 1, 0)),
@@ -168,7 +168,7 @@ def _limits(cast: _Cast) -> Value:
 
 
 def _opens(cast: _Cast, person: str) -> list[Step]:
-    """Waits: whether partitions are known in time to a fetch that does not depends on how busy Kafka is."""
+    """Open a session and wait, since Kafka may learn of partitions later."""
     values = {"max_wait_ms": 100, "share_session_epoch": 0, "topics": _partitions(cast)}
     return [_asking(cast, person, "ShareFetch", _limits(cast) | values)]
 

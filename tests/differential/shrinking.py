@@ -14,7 +14,7 @@ StillDiffers = Callable[[Steps], Awaitable[bool]]
 
 
 async def shrink(steps: Steps, still_differs: StillDiffers, tries: int = 120) -> list[Step]:
-    """The shortest sequence found within `tries` tries. `still_differs`: whether a sequence shows the difference."""
+    """Return the shortest sequence within `tries` attempts for which `still_differs` is true."""
     left = tries
 
     async def shows(candidate: Steps) -> bool:
@@ -57,7 +57,7 @@ async def _fewer_fields(steps: list[Step], shows: StillDiffers) -> list[Step]:
 
 
 def _simpler(value: Value) -> Iterator[Value]:
-    """The same value with one thing less: a field left out, an element gone, a list empty."""
+    """Yield values with one field, element or list content less."""
     if isinstance(value, dict):
         for key in value:
             yield {name: item for name, item in value.items() if name != key}

@@ -1,4 +1,4 @@
-"""One of the two brokers, as one sequence meets it: connections, what waits, what has been heard, and the names."""
+"""One of the two brokers in one sequence: connections, pending requests, responses and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.talk.values import Value, fill
 CLOSED = "the broker hung up"
 GOES_ON = "the broker did not hang up"
 NOBODY: dict[str, Value] = {"generation": 1, "pid": 12345, "epoch": 0, "session": 54321}
-"""What a name stands for that nothing has been heard of yet."""
+"""Value of a name that is not bound yet."""
 
 
 class Asked(NamedTuple):
@@ -41,23 +41,21 @@ class Talk:
         self._listener: asyncio.Task[None] | None = None
 
     async def connect(self, host: str, port: int) -> None:
-        """Connects, and begins to listen."""
         reader, self._writer = await asyncio.open_connection(host, port)
         self._listener = asyncio.create_task(self._listen(reader))
 
     def say(self, frame: bytes) -> None:
-        """Sends a frame; to a broker that has hung up, nothing."""
+        """Send a frame; ignored if the broker has disconnected."""
         if self._writer is not None and not self.closed:
             self._writer.write(frame)
 
     def sees_whether_it_goes_on(self, number: int) -> None:
-        """Asks something else: a broker that answers it has not hung up because of what was said before."""
+        """Send another request: a broker that responds has not disconnected."""
         self.correlation_id += 1
         self.waiting.append(Asked(number, self.correlation_id, "", 0))
         self.say(write_request("ApiVersions", 0, self.correlation_id, self.client_id, {}))
 
     async def hang_up(self) -> None:
-        """Closes; what waits will never be answered."""
         self.waiting.clear()
         if self._listener is not None:
             self._listener.cancel()
@@ -92,13 +90,13 @@ class Talk:
 
 
 class Side:
-    """A broker, and everybody who talks to it in one sequence."""
+    """A broker, and all its clients in one sequence."""
 
     def __init__(self, name: str, address: str, names: dict[str, Value]) -> None:
         self.name = name
         self.names = dict(names)
         self.answers: dict[int, Value] = {}
-        """What was heard, by the number of the step that asked: fields, or a text where it was no answer."""
+        """Fields of the response by number of the step, or a text for anything else."""
         self.changed = asyncio.Event()
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
@@ -111,7 +109,7 @@ class Side:
         return {asked.number for talk in self._talks.values() for asked in talk.waiting}
 
     async def ask(self, number: int, speaker: str, api: str, version: int, values: Value) -> Value:
-        """Sends a request, and returns what was sent. Raises ValueError for what cannot be said."""
+        """Send a request and return its fields. Raises ValueError for values that cannot be encoded."""
         talk = await self._talk(speaker)
         talk.correlation_id += 1
         filled = self.fill(values)
@@ -124,7 +122,7 @@ class Side:
         return filled
 
     async def send(self, number: int, speaker: str, values: Value) -> None:
-        """Sends a header made by hand. An answer is read as the oldest ApiVersions."""
+        """Send a handmade header; its response is read as the oldest ApiVersions."""
         talk = await self._talk(speaker)
         talk.correlation_id += 1
         frame, correlation_id = write_raw_request(self.fill(values), talk.client_id, talk.correlation_id)
@@ -132,22 +130,19 @@ class Side:
         talk.say(frame)
 
     def fill(self, values: Value) -> Value:
-        """Values with what their names stand for here."""
+        """Replace names in values by their meaning on this side."""
         return fill(values, Known(self.names))
 
     def hears(self, asked: Asked, answer: Value) -> None:
-        """Called by a connection."""
         self.answers[asked.number] = answer
         self.changed.set()
 
     async def hang_up(self, speaker: str) -> None:
-        """A speaker disconnects."""
         talk = self._talks.pop(speaker, None)
         if talk is not None:
             await talk.hang_up()
 
     async def close(self) -> None:
-        """Everybody disconnects."""
         for speaker in list(self._talks):
             await self.hang_up(speaker)
 
@@ -160,10 +155,10 @@ class Side:
 
 
 class Known(dict[str, Value]):
-    """Names, which all stand for something."""
+    """Names that are all bound to a value."""
 
     def get(self, name: str, default: Value = None) -> Value:
-        """Ids nobody has are those of nobody."""
+        """Return the value of a name, or the id of an unknown member."""
         if name in self:
             return self[name]
         if name.endswith(("_share", "_standby")):

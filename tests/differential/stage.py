@@ -43,7 +43,7 @@ LEAVES_TOPICS_ALONE = {
     *("OffsetCommit", "OffsetFetch", "OffsetDelete", "TxnOffsetCommit", "InitProducerId"),
     *("DescribeGroups", "ListGroups", "DeleteGroups", "FindCoordinator", ""),
 }
-"""Requests about groups only: sequences of these share their topics. Groups and offsets are everybody's own."""
+"""Requests about groups only: sequences of these share topics. Each has its own groups and offsets."""
 
 
 class Scene(NamedTuple):
@@ -73,7 +73,7 @@ class Stage:
         self._fencing: asyncio.Task[None] | None = None
 
     async def set_up(self, steps: Steps) -> Scene:
-        """The topics that a sequence begins with are there, and their leaders are ready. Raises TimeoutError."""
+        """Create the topics of a sequence and wait until their leaders are ready."""
         shape = tuple(tuple(step.values.values()) for step in steps if step.kind == "topic")
         if not shape:
             mark = next(self._marks)
@@ -91,17 +91,14 @@ class Stage:
             return scene
 
     async def take_away(self, topics: list[str]) -> None:
-        """Topics that may be there are not needed any more. They are deleted together with others."""
+        """Mark topics as unused, to be deleted together with others."""
         self._old += topics
         if len(self._old) >= TAKEN_AWAY_TOGETHER * 4:
             async with self._busy:
                 await self._delete()
 
     async def there_at_both(self, topics: list[str]) -> None:
-        """Waits until Kafka has those of these topics that kohort has: a Metadata request makes them, but later.
-
-        One that Kafka never makes is a difference that the next request shows.
-        """
+        """Wait until Kafka has those of these topics that kohort has. A Metadata request creates them, but later."""
         kafka, kohort = self._sides
         made = await self._those_there(kohort, topics)
         give_up_at = asyncio.get_running_loop().time() + MADE_WITHIN_S
@@ -118,10 +115,10 @@ class Stage:
         }
 
     async def known_everywhere(self) -> None:
-        """Waits until all of Kafka knows what it has answered about topics and settings.
+        """Wait until all of Kafka has applied the last change.
 
-        Its publisher goes through one change after the other. So a change is known everywhere when a second one that
-        came later has begun to be; the first one may be published together with it.
+        Its publisher applies one change after the other, so a change is known when a second, later one has started to
+        be; the first may be published together with it.
         """
         passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._behind.append(passed)
@@ -139,7 +136,7 @@ class Stage:
                     each.set_result(None)
 
     async def _pass_fence(self, value: str) -> None:
-        """Changes a setting of a group that nobody has, until it is so."""
+        """Alter a setting of an unused group, and wait until it is visible."""
         kafka, name = self._sides[0], "consumer.heartbeat.interval.ms"
         group = {"resource_type": 32, "resource_name": self._fence}
         change = {"configs": [{"name": name, "config_operation": 0, "value": value}]}
@@ -152,7 +149,7 @@ class Stage:
             await asyncio.sleep(0.01)
 
     async def close(self) -> None:
-        """Deletes what is left, and disconnects."""
+        """Delete the remaining topics and disconnect."""
         for scene in (*self._shared.values(), *(scene for scenes in self._ready.values() for scene in scenes)):
             self._old += [f"{name}-{scene.mark}" for name in scene.ids[0]]
         with contextlib.suppress(OSError, TimeoutError):
@@ -172,7 +169,6 @@ class Stage:
         return fit
 
     async def _make_at(self, side: Side, shape: Shape, marks: list[str]) -> dict[tuple[str, str], Value]:
-        """The topics' ids at one broker."""
         named = {f"{name}-{mark}": (name, mark, partitions) for mark in marks for name, partitions, _ in shape}
         topics = [{"name": full, "num_partitions": each[2], "replication_factor": 1} for full, each in named.items()]
         made = await self._ask(side, "CreateTopics", 7, {"topics": topics, "timeout_ms": 20_000})
@@ -201,7 +197,6 @@ class Stage:
             await asyncio.gather(*(self._ask(side, "DeleteTopics", 6, request) for side in self._sides))
 
     async def _ask(self, side: Side, api: str, version: int, values: Value) -> Value:
-        """Raises TimeoutError."""
         number = next(self._asked)
         await side.ask(number, "stagehand", api, version, values)
         give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
@@ -212,7 +207,7 @@ class Stage:
 
 
 def _order(shape: Shape, ids: dict[str, Value]) -> object:
-    """What assignors see of ids, as far as that must be alike."""
+    """Return the order of ids as far as assignors depend on it."""
     alike = {order for _, _, order in shape}
     found = {name: UUID(each) for name, each in ids.items()}
     of_partitions = [
@@ -224,7 +219,7 @@ def _order(shape: Shape, ids: dict[str, Value]) -> object:
 
 
 def _order_of_topics(ids: dict[str, UUID]) -> tuple[list[int], list[str]]:
-    """The order in a hash map, and that of the signed halves (Kafka: `Uuid.compareTo`)."""
+    """Return the order in a hash map and of the signed halves (Kafka: `Uuid.compareTo`)."""
     buckets = [hash_of_id(each) for each in ids.values()]
     in_map = in_map_order(range(len(buckets)), buckets.__getitem__)
     return in_map, sorted(ids, key=lambda name: _signed_halves(ids[name]))

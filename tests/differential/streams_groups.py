@@ -19,7 +19,7 @@ HEARTBEAT = "StreamsGroupHeartbeat"
 SHORT_SESSION = {"streams.heartbeat.interval.ms": "100", "streams.session.timeout.ms": "4000"}
 SHORT_REBALANCE_MS = 4_000
 LONGER_MS = 6_500
-"""Long enough for a session or a rebalance that is short, and that nobody comes close to otherwise."""
+"""Longer than a short session or rebalance timeout, which no other step approaches."""
 
 ASKED = (
     *("StreamsGroupDescribe",) * 5,
@@ -40,7 +40,7 @@ class _Cast:
 
 
 def streams(random: Random) -> list[Step]:
-    """Threads come, take and give up tasks, change what they are, stop, fall silent, commit and leave."""
+    """Let threads join, take and revoke tasks, change metadata, fall silent, commit and leave."""
     processes = {person: random.choice((f"{person}-process", "a-process")) for person in PEOPLE}
     cast = _Cast(random, _topology(random), processes, random.random() < 0.3)
     steps = [topic("topic", random.choice((1, 2, 3)))]
@@ -117,7 +117,7 @@ def _topology(random: Random) -> Value:
     return {"epoch": random.choice((0, 0, 0, 3)), "subtopologies": chosen}
 
 
-# Turns of somebody
+# turns of one member
 
 
 def _beat(cast: _Cast, person: str, **values: Value) -> Step:

@@ -14,7 +14,7 @@ LISTS = {
     "Metadata": ("topics", "name"),
     "DescribeTopicPartitions": ("topics", "name"),
 }
-"""Lists of everything there is, if nobody asks for something."""
+"""Requests that list everything if they name nothing."""
 
 DEFAULT_TAGGED = {
     "diverging_epoch": {"epoch": -1, "end_offset": -1},
@@ -24,7 +24,7 @@ DEFAULT_TAGGED = {
 
 
 def own_part(asked: Step, answer: Value, mark: str) -> Value:
-    """The answer without what other sequences have brought about."""
+    """Return the response without effects of other sequences."""
     api, values = asked.api, asked.values or {}
     if api in LISTS and not (api in ("Metadata", "DescribeTopicPartitions") and values.get("topics")):
         part, name = LISTS[api]
@@ -41,7 +41,7 @@ def own_part(asked: Step, answer: Value, mark: str) -> Value:
 
 
 def _of_topics(topics: Value, name: str, mark: str) -> Value:
-    """Topics that are named in a request may have any name, but for those of others."""
+    """Return the requested topics without those of other sequences."""
     return [topic for topic in topics if topic[name].endswith(f"-{mark}") or "-" not in topic[name]]
 
 
@@ -50,7 +50,7 @@ def _log_dir(result: Value, mark: str) -> Value:
 
 
 def _assignment(text: str) -> Value:
-    """What the consumer protocol puts into an assignment, whose topics may stand in any order; else as it is."""
+    """Decode an assignment of the consumer protocol with sorted topics; other bytes are unchanged."""
     data = to_bytes(text)
     try:
         found = read_assignment(data)

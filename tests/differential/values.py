@@ -1,4 +1,4 @@
-"""What may stand in a field: what clients usually say, and what they should not.
+"""Values of a field: those that clients usually send, and those that they should not send.
 
 A pool is found by the field's name, with the name before it where the same word means two things. Numbers that a broker
 would take at its word and spend minutes or gigabytes on are left out; so is what would change the broker for all other
@@ -262,7 +262,7 @@ CONFIGS: dict[str, tuple[Value, ...]] = {
 
 
 def pool_for(path: tuple[str, ...]) -> Pool | None:
-    """The pool of a field. `path`: the API and the names down to the field; its last two and its last count too."""
+    """Return the pool of a field. `path` has the API and the names down to the field; its end counts too."""
     for key in (".".join(path), f"{path[0]}.{path[-1]}", ".".join(path[-2:]), ".".join(path[1:]), path[-1]):
         if key in POOLS:
             return POOLS[key]

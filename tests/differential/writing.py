@@ -1,4 +1,4 @@
-"""A sequence as a conversation: what was asked, and what Kafka answered. `tests/talk` reads it."""
+"""Writer of a sequence as a conversation with Kafka's responses, which `tests/talk` reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MEANT_OTHERWISE = {
     "topic_partitions",
     "transactional_id",
 }
-"""Fields that a conversation takes to be something else than the schema's default when nobody speaks of them."""
+"""Fields whose default in conversations differs from the schema's default."""
 
 BINDS = {("JoinGroup", "generation_id"): "generation", ("InitProducerId", "producer_epoch"): "epoch"}
 BINDS[("EndTxn", "producer_epoch")] = "epoch"
@@ -43,7 +43,7 @@ BINDS[("EndTxn", "producer_epoch")] = "epoch"
 
 
 def write_talk(folder: Path, kind: str, seed: int, outcome: Outcome) -> Path:
-    """Writes the file, and returns its path."""
+    """Write the file and return its path."""
     difference = outcome.differences[0]
     path = folder / f"{_file_name(difference)}-{kind}-{seed}.talk"
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def _profile(outcome: Outcome) -> str:
 
 
 def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[str]:
-    """The conversation, a line each."""
+    """Return the lines of the conversation."""
     lines = [f"# {line}" for line in textwrap.wrap(f"{difference}", 110)]
     lines += [
         "#",
@@ -96,7 +96,7 @@ def _spoken(step: Step) -> str:
 
 
 def _newest_form(step: Step) -> Value:
-    """The request as conversations write it, which have one form for all versions."""
+    """Convert the request to the form of conversations, which is the same for all versions."""
     unsaid = {field.name: default_of(field) for field in shape_of(request_of(step.api, step.version)).fields}
     values = {name: value for name, value in unsaid.items() if name in MEANT_OTHERWISE} | step.values
     if step.api == "AddPartitionsToTxn" and step.version <= 3:
@@ -143,7 +143,7 @@ def _answer(api: str, answer: Value, back: dict[str, str]) -> str:
 
 
 def _named(value: Value, back: dict[str, str], name: str) -> Value:
-    """Ids by the names that they have in the conversation; what differs each time as `_`."""
+    """Replace ids by their names in the conversation, and values that differ each time by `_`."""
     if isinstance(value, dict):
         if "magic" in value:
             return "_"  # a batch
@@ -172,7 +172,7 @@ def _named(value: Value, back: dict[str, str], name: str) -> Value:
 
 
 def _shares(entries: list[Value], back: dict[str, str]) -> Value:
-    """An assignment as conversations write it: topics with their partitions."""
+    """Format an assignment as conversations do: topics with their partitions."""
     return {
         back.get(each["topic_id"], each["topic_id"]).removesuffix("_id"): sorted(each["partitions"]) for each in entries
     }

@@ -1,6 +1,6 @@
 """`make crash`: brokers that are killed, and disks of which each call fails; what was acknowledged must be there.
 
-`make crash ROUNDS=200` kills a broker under load so many times. `make crash CALLS=1` lets each call to the disk fail,
+`make crash ROUNDS=200` kills a broker under load this often. `make crash CALLS=1` lets each call to the disk fail,
 one in each life of a broker; `CALLS=10` every tenth, `CALLS=0` none.
 """
 
@@ -37,7 +37,6 @@ def main() -> int:
 
 
 def kills(rounds: int, seed: int) -> int:
-    """Kills a broker under load."""
     folder = Path(tempfile.mkdtemp(prefix="kohort-crash-"))
     killing = Killing(folder, seed)
     print(f"seed {seed}, {rounds} rounds, fsync {', '.join(FSYNC)} by turns, in {folder}", flush=True)
@@ -72,7 +71,7 @@ async def _rounds(killing: Killing, rounds: int) -> None:
 
 
 def lets_calls_fail(each: int) -> int:
-    """Lets calls to the disk fail, one life of a broker after the other."""
+    """Fail calls to the disk, in one life of a broker after the other."""
     began, failed, lives = monotonic(), 0, 0
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         for fsync in FSYNC:

@@ -1,6 +1,6 @@
 """Members of the consumer protocol (KIP-848), and of both protocols in one group, on a broker that dies.
 
-They are the clients of the simulation (`tests/simulation`). Here they outlive the broker, and know what it told them.
+They are the clients of the simulation (`tests/simulation`). Here they outlive the broker, and keep its responses.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class BothProtocols:
         self.random = play.random
         self.was_consumer: dict[str, bool] = {}
         self.epochs: dict[str, int] = {}
-        """By group, the highest epoch that a member was told."""
+        """Highest epoch that a member received, by group."""
         self._last: dict[str, tuple[int, bool]] = {}
-        """By group, its epoch when somebody looked last, and whether it had no members."""
+        """Epoch at the last check and whether the group was empty, by group."""
         self._asked_before: set[Member] = set()
-        """Those who wait for an answer of the group that was there before theirs began anew."""
+        """Members with a pending request to a group that has since been created again."""
         self._told_before: dict[Member, tuple[str, int]] = {}
-        """What that group had told its members: who hears that it is gone may join anew at once."""
+        """Epochs of that group's members, which may join again once they know that it is gone."""
         self._names: dict[UUID, str] = {}
         self._started = 0
         self._known: dict[tuple[str, str], CurrentAssignment] = {}
@@ -64,7 +64,7 @@ class BothProtocols:
     # What happens
 
     def meet(self, died: Life | None) -> None:
-        """There is another broker. Whatever was asked of the one before is never answered."""
+        """Connect to the next broker; pending requests get no response."""
         for topic in self._play.life.cluster.topics:
             self._names[topic.topic_id] = topic.name
         if died is not None:
@@ -77,7 +77,7 @@ class BothProtocols:
             member.is_answered_at_once = False
 
     def somebody_acts(self) -> None:
-        """A member does what its client does next, or what goes wrong."""
+        """Perform a member's next action, or a failure."""
         self._known.clear()
         self._listen()
         number = self.random.randrange(len(self.members))
@@ -110,7 +110,7 @@ class BothProtocols:
         self._judge()
 
     def _judge(self) -> None:
-        """At every moment, unless the disk has lost what it liked to."""
+        """Check the invariants, unless the disk has lost unsynced data."""
         if not self._play.was_promised_something:
             return
         for group_id in NAMES:
@@ -124,12 +124,12 @@ class BothProtocols:
         one_owner_each(self._play.life.cluster.nodes[0].coordinator)
 
     def _began_anew(self, group_id: str) -> bool:
-        """Whether a group has, since somebody looked: an empty one that changes its protocol does, in Kafka too."""
+        """Return whether an empty group has changed its protocol since the last check."""
         epoch, was_empty = self._last.get(group_id, (0, False))
         return was_empty and self._epoch_of(group_id) < epoch
 
     def _heard(self, member: Member, before: tuple[str, int]) -> None:
-        """A member was perhaps told another epoch than `before`."""
+        """Record that a member may have received another epoch than `before`."""
         member_id, epoch = now = _as_told(member)
         of_the_group_before = member in self._asked_before
         if member.asked is None:
@@ -144,7 +144,7 @@ class BothProtocols:
     # What the broker must know when it is back
 
     def _remember(self, died: Life) -> None:
-        """Nothing of members that wait for an answer, and nothing at all if a write failed: it may be on the disk."""
+        """Record the groups, except members with pending requests and groups with failed writes."""
         self._known.clear()
         if died.cluster.broken is not None or "clients get a storage error" in died.log.getvalue():
             return
@@ -156,7 +156,7 @@ class BothProtocols:
                 self._known[member.group_id, member.member_id] = known.current
 
     def looks(self) -> None:
-        """What members were told is what the broker says now."""
+        """Check that the broker's state equals the members' last responses."""
         self._judge()
         for group_id, epoch in self.epochs.items():
             now = self._epoch_of(group_id)
@@ -172,7 +172,7 @@ class BothProtocols:
         self._known.clear()  # from now on time passes, and members may be given up
 
     def _epoch_of(self, group_id: str) -> int:
-        """Of the group as it is now; 0: there is none."""
+        """Return the epoch of the group now, or 0 without one."""
         group, classic = self.consumer_group(group_id), self.classic_group(group_id)
         if group is not None:
             return group.epoch
@@ -185,14 +185,13 @@ class BothProtocols:
     # What members ask of their world
 
     def reaches(self, group: str) -> Client | None:
-        """A connection of its own."""
         return self._play.life.client()
 
     def now_ms(self) -> int:
         return self._play.life.clock.now_ms()
 
     def say(self, line: str) -> None:
-        """The lines of members are not kept."""
+        pass
 
     def name_of(self, topic_id: UUID) -> str:
         self.topic_ids()
@@ -215,9 +214,9 @@ class BothProtocols:
         self._play.heard(E.none)
 
     def fetched(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
-        """What was committed is looked at when the broker is back."""
+        """Record a committed offset, which is checked when the broker is back."""
 
-    # What the promise asks
+    # required by the promise
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
         return self._play.life.cluster.nodes[0].coordinator.consumer_group(group_id)
@@ -227,6 +226,6 @@ class BothProtocols:
 
 
 def _as_told(member: Member) -> tuple[str, int]:
-    """Its id, and its epoch. A generation of the classic protocol counts when the member has synced."""
+    """Return id and epoch of a member; a classic generation counts once the member has synced."""
     counts = not isinstance(member, SimulatedClassic) or member.phase == "synced"
     return member.member_id, member.epoch if counts else 0

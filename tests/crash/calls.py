@@ -1,4 +1,4 @@
-"""A broker's life in which one call to the disk fails, and then the next one: all of them by turns.
+"""A broker's life in which one call to the disk fails, and then the next one, until each has failed.
 
 The life is the same each time up to the call that fails: it begins on an empty disk, stores something of everything,
 is stopped, starts again, is killed in the middle of a write, and starts again. What was acknowledged must be there
@@ -51,14 +51,14 @@ class BrokenLife:
         self.world = World(folder, SEED, fault.fsync)
         self.fault = fault
         self.hit: list[str] = []
-        """The calls that have failed: what was asked, and of which file."""
+        """The failed calls: operation and file."""
         self.refusals: list[str] = []
         """Why the broker did not start."""
         self.heard: set[E] = set()
         self.log = ""
 
     def plays(self) -> BrokenLife:
-        """All of it. Raises AssertionError where a promise is broken."""
+        """Play the whole life. Raises AssertionError for a broken promise."""
         self._starts()
         self._begins()
         self._steps()
@@ -104,7 +104,7 @@ class BrokenLife:
         self._starts()
 
     def _begins(self) -> None:
-        """What is there from the beginning on, asked for until it is."""
+        """Create the initial topics and groups, with retries."""
         play, life = self.world.play, self.world.life
         for attempt in range(6):
             if attempt == 5:
@@ -118,7 +118,7 @@ class BrokenLife:
                 self._mends()
                 self._starts_again()
                 life = self.world.life
-        for _ in range(4):  # they are created when somebody asks for them
+        for _ in range(4):  # they are created by the first request
             play.finds_coordinators()
 
     def _steps(self) -> None:
@@ -134,7 +134,7 @@ class BrokenLife:
         self.heard |= play.errors
 
     def _is_killed_in_the_middle(self) -> None:
-        """Half a batch is at the end of a segment, and a compaction has not come to its end."""
+        """Leave half a batch at the end of a segment, and an incomplete compaction."""
         self._ends_life()
         self.world.is_killed()
         segments = sorted(self.world.path.glob("money-*/*.log")) or sorted(self.world.path.glob("*/*.log"))
@@ -151,7 +151,7 @@ class BrokenLife:
         self.fault = Fault(self.fault.fsync, FOR_EVER)
 
     def _heals(self) -> None:
-        """The disk is in order again: what clients see now is what the next start finds."""
+        """Restore the disk: the next start must find what clients see now."""
         self._mends()
         world = self.world
         if "does not coordinate the partition" in world.life.log.getvalue():
@@ -177,13 +177,13 @@ class BrokenLife:
         assert not left, left
 
     def _is_of_no_topic(self, name: str) -> bool:
-        """Somebody wrote to a topic that could not be noted, nor acknowledged. Its folder is kept."""
+        """Return whether a folder belongs to a topic whose creation failed; it is kept."""
         topic, _, number = name.removesuffix("-stray").rpartition("-")
         return number.isdigit() and topic_facts(self.world.life, topic) is None
 
 
 def faults(fsync: str, calls: int) -> list[Fault]:
-    """Each call fails: alone, with the two that follow, with all that follow; the device fails, or there is no room."""
+    """Yield faults for each call: alone, with the next two, or with all later ones; device error or full disk."""
     return [
         Fault(fsync, at, errno, times)
         for at in range(1, calls + 1)
@@ -192,7 +192,7 @@ def faults(fsync: str, calls: int) -> list[Fault]:
 
 
 def play(fault: Fault) -> str | None:
-    """Plays the life with this fault in a folder of its own. Returns what is wrong, if anything is."""
+    """Play the life with this fault in its own folder, and return the error, if any."""
     with TemporaryDirectory(prefix="kohort-calls-") as folder, no_threads():
         life = BrokenLife(Path(folder), fault)
         try:
@@ -203,7 +203,7 @@ def play(fault: Fault) -> str | None:
 
 
 def calls_of(fsync: str) -> Counter[str]:
-    """The calls of a life without a fault, by kind."""
+    """Return the calls of a life without faults, by type."""
     counted: Counter[str] = Counter()
     begins = FaultyDisk._begins
 

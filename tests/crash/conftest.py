@@ -1,4 +1,4 @@
-"""Threads that are none."""
+"""Fake threads."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Consumers:
         self.members = [Member(group, group, rebalance_ms=10_000) for group in GROUPS for _ in range(2)]
 
     def meet(self) -> None:
-        """There is another broker: whatever was asked of the one before is never answered."""
+        """Connect to the next broker; pending requests get no response."""
         for member in self.members:
             if member.busy:
                 member.busy = False
@@ -81,7 +81,7 @@ class Consumers:
         self._play.life.asks(said.api, 3, answered, **said.fields)
 
     def _look(self, member: Member) -> None:
-        """What it was told last is true as long as nothing else is known."""
+        """Check that the last known state is still true."""
         truth, generation = self._play.truth, member.generation
         assert generation >= truth.generations.get(member.group_id, 0), "a generation goes back"
         if member.assignment is not None:

@@ -1,6 +1,6 @@
 """A disk that fails when a test wants it to, dies in the middle of something, and forgets what was not synced.
 
-Files are real ones in a folder, so that whatever reads them reads them as ever. Beside them the disk keeps what would
+Files are real ones in a folder, so that they can be read as usual. In addition the disk keeps what would
 be left if the machine lost its power: of a file what it held when it was last synced, with nothing, some or all of what
 was written since, perhaps as zeros; of a folder the names it had when it was last synced, with some of what happened to
 them since, in the order in which it happened, as file systems with a journal have it.
@@ -21,7 +21,7 @@ _LAST = 1 << 30
 
 
 class Died(BaseException):
-    """The process is gone: nothing of it goes on."""
+    """Raised when the process has died."""
 
 
 class _File:
@@ -33,7 +33,7 @@ class _File:
     def __init__(self) -> None:
         self.synced = b""
         self._lost = (0, 0)
-        """The bytes that a failed sync has left out, and nobody has written since."""
+        """The bytes that a failed sync has dropped and that were not written again."""
 
     def sync_failed(self, contents: bytes) -> None:
         same = next((at for at, (a, b) in enumerate(zip(self.synced, contents, strict=False)) if a != b), None)
@@ -66,13 +66,13 @@ class _Folder:
 
 
 class FaultyDisk(Disk):
-    """A disk under `root`. It counts what it is asked to change: writes, syncs, and changes of names."""
+    """A disk under `root` that counts its changes: writes, syncs and renames."""
 
     def __init__(self, root: Path, *, keeps_unsynced: bool = True) -> None:
         super().__init__(keeps_unsynced=keeps_unsynced)
         self.root = root
         self.asked = 0
-        """How often it was asked to change something."""
+        """Number of requested changes."""
         self.dies_at: int | None = None
         """The process dies in the middle of that one."""
         self.full = False
@@ -89,7 +89,7 @@ class FaultyDisk(Disk):
         for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
             self._folder(folder).since = [dict(self._folder(folder).names)]
 
-    # What is asked of it
+    # requested operations
 
     def open(self, path: Path, how: int = 0) -> int:
         self._begins("open", path, needs_room=bool(how & os.O_CREAT) and not path.exists())
@@ -185,7 +185,7 @@ class FaultyDisk(Disk):
             raise problem
 
     def reborn(self) -> FaultyDisk:
-        """The same disk, with the same unsynced bytes, for the next process."""
+        """Return the same disk, with its unsynced bytes, for the next process."""
         self.dead = True
         disk = FaultyDisk(self.root, keeps_unsynced=self.keeps_unsynced)
         disk.asked = self.asked
@@ -195,7 +195,7 @@ class FaultyDisk(Disk):
     # What would be left
 
     def lose_power(self, random: Random, into: Path) -> None:
-        """Puts into a new folder what somebody finds who turns the machine on again."""
+        """Write the contents that remain after a power loss to a new folder."""
         self.dead = True
         self._leave(self._top, self._contents(self._top, self.root), random, into)
 
@@ -245,12 +245,12 @@ class FaultyDisk(Disk):
     def _moved(self, path: Path, to: Path) -> None:
         folder = self._folder(path.parent)
         folder.names[to.name] = folder.names.pop(path.name)
-        assert path.parent == to.parent, "nobody moves files between folders"
+        assert path.parent == to.parent, "files are not moved between folders"
         folder.changed()
 
 
 def _left(synced: bytes, written: bytes, random: Random) -> bytes:
-    """What may be found of a file."""
+    """Return possible contents of a file after a power loss."""
     if not written.startswith(synced):
         return random.choice((synced, written))
     more = len(written) - len(synced)
@@ -264,7 +264,7 @@ def _path_of(descriptor: int) -> Path:
 
 
 def failing(what: str, times: int = 1, *, ending: str = "", errno: int = EIO) -> Callable[[str, Path], OSError | None]:
-    """The next `times` of such changes, to files whose names end so, fail."""
+    """Fail the next `times` calls of this type to files with this suffix."""
     left = [times]
 
     def fails(asked: str, path: Path) -> OSError | None:

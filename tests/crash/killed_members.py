@@ -1,4 +1,4 @@
-"""Members on a broker that is killed: what they were told is so when it is back."""
+"""Members of a killed broker: its responses are still true after the restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG_MS = 300_000
 
 
 async def says(wire: Waiting, member: ClassicMember | ConsumerMember, said: Said, *allowed: E) -> bool:
-    """What a member says. Returns whether it was done: the coordinator may not be there yet, or answer as `allowed`."""
+    """Send a member's request, and return whether it succeeded; errors in `allowed` are retried."""
     error = await wire.says(said)
     if error in ELSEWHERE:
         await wire.asks("find_coordinator", 1, coordinator_keys=(member.group_id,), key_type=0)
@@ -28,13 +28,13 @@ async def says(wire: Waiting, member: ClassicMember | ConsumerMember, said: Said
 
 @dataclass(eq=False, kw_only=True)
 class Alone(ClassicMember):
-    """The only member of its group: one that stays in it through all restarts, or one that joins anew all the time."""
+    """The only member of its group, which stays through all restarts or always joins as a new one."""
 
     stays: bool
     session_ms: int = LONG_MS
     rebalance_ms: int = LONG_MS
     reached: int = -1
-    """The last generation that it was told."""
+    """The last generation in a response."""
 
     def shares(self) -> dict[str, bytes]:
         return {self.member_id: b"%d of %s" % (self.generation, self.member_id.encode())}
@@ -55,7 +55,7 @@ class Alone(ClassicMember):
             await asyncio.sleep(random.uniform(0, 0.01))
 
     async def looks(self, wire: Waiting) -> None:
-        """The group is as it was told, if it has asked for nothing else since."""
+        """Check that the group is unchanged if the member has no pending request."""
         if self.phase == SYNCED:
             assert await says(wire, self, self.beat()), f"{self.group_id} is not coordinated"
             (group,) = (await wire.asks("describe_groups", 3, groups=(self.group_id,))).groups
@@ -66,7 +66,7 @@ class Alone(ClassicMember):
 
 @dataclass(eq=False, kw_only=True)
 class Together(ConsumerMember):
-    """One that stays in its group through all restarts, or one that leaves and joins anew all the time (KIP-848)."""
+    """A member that stays in its group through all restarts, or leaves and joins as a new one (KIP-848)."""
 
     stays: bool
     rebalance_ms: int = LONG_MS
@@ -75,7 +75,7 @@ class Together(ConsumerMember):
         while True:
             if self.epoch and not self.stays and random.random() < 0.05:
                 said = self.leave()
-                self.forget()  # whatever comes of it: it joins anew
+                self.forget()  # whatever the outcome, it joins as a new member
                 assert await says(wire, self, said), f"{self.group_id} is not coordinated"
             else:
                 told["epochs"] += await self._beats(wire)
@@ -88,14 +88,14 @@ class Together(ConsumerMember):
         return done
 
     async def looks(self, wire: Waiting) -> None:
-        """It is known at its epoch, or at the one that the broker could not tell it, and has what it was told."""
+        """Check that the group has the member at its epoch or the next one, with its assignment."""
         if self.epoch:
             self.is_full = True
             assert await self._beats(wire), f"{self.group_id} is not coordinated"
 
 
 async def one_owner_each(wire: Waiting, members: list[Together]) -> None:
-    """Members of a group, as far as they know, and as the broker describes it, have each partition once."""
+    """Check that each partition has one owner, by the members and by the broker."""
     for group in {member.group_id for member in members}:
         told = [at for member in members if member.group_id == group for at in member.told]
         assert len(told) == len(set(told)), f"{group}: two owners"

@@ -1,7 +1,7 @@
-"""Members of a share group on a broker that is killed: what they were told of records is so when it is back.
+"""Share group members of a killed broker: its responses about records are still true afterwards.
 
-A kill ends every lock. What was accepted or rejected, and answered, never comes again; a delivery count is at most one
-more than the last that a member saw, and at least one more than the last that was written down.
+A kill ends every lock. Records whose acceptance or rejection succeeded are never redelivered. A delivery count is
+at most one more than the last that a member saw, and at least one more than the last that was written down.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CONFIGS = {"share.auto.offset.reset": "earliest", "share.delivery.count.limit": 
 GROUP_CONFIG = 32
 """The type of resource that a group is, where settings are altered."""
 KEPT = 0.2
-"""The part of what a member gets that it says nothing of for now: the kill finds it in its hands."""
+"""Part of the acquired records that a member does not acknowledge before the kill."""
 MOST_EMPTY = 20
-"""So many fetches in a row that give nothing say that nothing is left."""
+"""This many empty fetches in a row show that no records remain."""
 
 
 @dataclass
@@ -41,16 +41,16 @@ class SharedPartition:
     done: set[int] = field(default_factory=set)
     """Accepted or rejected, and answered."""
     perhaps: set[int] = field(default_factory=set)
-    """Those of which somebody wanted that."""
+    """Offsets with a pending request to process them."""
     seen: dict[int, int] = field(default_factory=dict)
-    """How often each was delivered, as was told last."""
+    """Delivery count in the last response, by offset."""
     written: dict[int, int] = field(default_factory=dict)
     """With which count each was released, and answered."""
     held: dict[int, str] = field(default_factory=dict)
     """Who has each, and has said nothing of it."""
 
     def given(self, member: str, offset: int, count: int) -> None:
-        """A member was given a record."""
+        """Record that a member acquired a record."""
         assert offset >= self.start, f"{offset} is given to {member}, and the start was at {self.start}"
         assert offset not in self.done, f"{offset} is done with, and is given to {member} for the {count}. time"
         assert offset not in self.held, f"{offset} is given to {member}, and {self.held[offset]} has it"
@@ -61,25 +61,23 @@ class SharedPartition:
         self.held[offset] = member
 
     def says(self, kinds: dict[int, int]) -> None:
-        """A member says something of records; it may be written down whether its answer comes or not."""
+        """Record an acknowledgement, which may be written even without a response."""
         self.perhaps |= {offset for offset, kind in kinds.items() if kind != RELEASE}
         for offset in kinds:
             del self.held[offset]
 
     def written_down(self, kinds: dict[int, int], counts: dict[int, int]) -> None:
-        """What was said was answered with NONE. `counts`: how often it was delivered when it was said."""
+        """Record a successful acknowledgement. `counts` has the delivery counts at that time."""
         self.done |= {offset for offset, kind in kinds.items() if kind != RELEASE}
         for offset, kind in kinds.items():
             if kind == RELEASE:
                 self.written[offset] = counts[offset]
 
     def starts_at(self, start: int) -> None:
-        """The share partition begins there: whatever lies below is done with."""
+        """Record the start offset of the share partition: all records below are processed."""
         assert start >= self.start, f"the start went back from {self.start} to {start}"
         skipped = [offset for offset in range(self.start, start) if not self.may_be_passed(offset)]
-        assert not skipped, (
-            f"{skipped[:10]} of {len(skipped)} lie below the start {start}, and nobody was done with them"
-        )
+        assert not skipped, f"{skipped[:10]} of {len(skipped)} are below the start {start} but unprocessed"
         self.start = start
         self.done = {offset for offset in self.done if offset >= start}
         self.perhaps = {offset for offset in self.perhaps if offset >= start}
@@ -87,7 +85,7 @@ class SharedPartition:
         self.written = {offset: count for offset, count in self.written.items() if offset >= start}
 
     def may_be_passed(self, offset: int) -> bool:
-        """Whether nobody need be given a record any more. One at its limit is archived when it is given back."""
+        """Return whether a record need not be delivered again."""
         return offset < self.start or offset in self.perhaps or self.seen.get(offset, 0) >= LIMIT
 
 
@@ -100,14 +98,13 @@ class Queue:
         self.members = [Sharer(name=f"sharer-{n}", names=(topic,), queue=self) for n in range(3)]
 
     async def prepared(self, wire: Waiting) -> None:
-        """Gives the group its settings."""
         configs = tuple(AlterableConfig(name=name, config_operation=0, value=value) for name, value in CONFIGS.items())
         resource = AlterConfigsResource(resource_type=GROUP_CONFIG, resource_name=GROUP, configs=configs)
         answer = await wire.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=False)
         assert answer.responses[0].error_code is E.none
 
     async def looks(self, wire: Waiting) -> None:
-        """After a kill nobody has anything, no start has gone back, and none has passed what is not done with."""
+        """Check after a kill that all locks have ended, and that starts moved only past processed records."""
         for part in self.partitions.values():
             part.held.clear()
         for member in self.members:
@@ -115,7 +112,7 @@ class Queue:
         groups = (DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None),)
         (group,) = (await wire.asks("describe_share_group_offsets", 1, groups=groups)).groups
         if group.error_code is E.group_id_not_found and not any(member.epoch for member in self.members):
-            return  # nobody was told that there is one
+            return  # no client knows that it exists
         assert group.error_code is E.none, group.error_code.name
         for topic in group.topics:
             for each in topic.partitions:
@@ -124,7 +121,7 @@ class Queue:
                     self.partitions[each.partition_index].starts_at(each.start_offset)
 
     async def nothing_is_lost(self, wire: Waiting, ends: list[int], told: Counter[str]) -> None:
-        """One member accepts all that is left; then everything is done with. `ends`: of the partitions, in order."""
+        """Accept all remaining records, and check that all are processed. `ends` has the log ends in order."""
         everything = await self._all_that_is_assigned(wire, len(ends))
         member, empty = self.members[0], 0
         while empty < MOST_EMPTY:
@@ -139,7 +136,7 @@ class Queue:
             assert not lost, f"{self.topic}-{index}: {lost[:10]} of {len(lost)} are lost"
 
     async def _all_that_is_assigned(self, wire: Waiting, count: int) -> Owned:
-        """The partitions that members have between them, once that is all of them."""
+        """Return all assigned partitions once every partition is assigned."""
         async with asyncio.timeout(TIMEOUT_S):
             while True:
                 for member in self.members:
@@ -164,7 +161,7 @@ class Sharer(ShareConsumer):
         self.member_id = self.name
 
     async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
-        """Fetches, and says something of a part of what it has."""
+        """Fetch, and acknowledge a part of the acquired records."""
         self.is_cut_off(LEADER)
         self.has = {}
         while True:
@@ -178,14 +175,14 @@ class Sharer(ShareConsumer):
             await asyncio.sleep(random.uniform(0, 0.01))
 
     async def looks(self, wire: Waiting) -> None:
-        """It is known at its epoch, or at the one that the broker could not tell it."""
+        """Check that the group has the member at its epoch or the next one."""
         self.is_cut_off(LEADER)
         self.has = {}
         if self.epoch:
             assert await self.beats(wire), f"{GROUP} is not coordinated"
 
     async def beats(self, wire: Waiting) -> bool:
-        """Returns whether its coordinator was there."""
+        """Send a heartbeat, and return whether the coordinator responded."""
         before = self.epoch
         error = self.beat().hear(await self._asks(wire, self.beat()))
         if error in ELSEWHERE:
@@ -196,7 +193,7 @@ class Sharer(ShareConsumer):
         return True
 
     async def fetches(self, wire: Waiting, told: Counter[str], words: Words | None = None, **limits: int) -> None:
-        """Asks for records; says something of others with it, if it has a session."""
+        """Fetch records, with acknowledgements if there is a session."""
         has_session = bool(self.sessions.get(LEADER)) and self.sessions[LEADER].epoch > 0
         said_of = words if words and has_session else {}
         counts = self._begins_to_say(said_of)
@@ -211,7 +208,6 @@ class Sharer(ShareConsumer):
                 self.has.setdefault(each.at, set()).add(offset)
 
     async def says_something(self, wire: Waiting, told: Counter[str], words: Words) -> None:
-        """Says something of records in a request of its own."""
         if not any(words.values()):
             return
         counts = self._begins_to_say(words)
@@ -243,7 +239,7 @@ class Sharer(ShareConsumer):
 
 
 def _words(has: dict[At, set[int]], random: Random) -> Words:
-    """What a member says: most is accepted, some is released or rejected, of some it says nothing yet."""
+    """Choose acknowledgements: most records are accepted, some released, rejected or kept."""
     kinds = (ACCEPT, ACCEPT, ACCEPT, ACCEPT, RELEASE, REJECT)
     found: dict[At, dict[int, int]] = {}
     for at, offsets in has.items():

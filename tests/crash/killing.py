@@ -44,10 +44,10 @@ class Producer:
         self.index = index
         self.producer_id = -1
         self.acknowledged = 0
-        """So many numbers, from 0 on."""
+        """Number of values, from 0 on."""
         self.asked = 0
         self.looked_at = 0
-        """Offset from which on nobody has looked yet."""
+        """First offset that is not checked yet."""
 
     async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
         if self.producer_id < 0:
@@ -100,7 +100,7 @@ class Producer:
 
 
 class Committer:
-    """Commits for one group, which nobody is in."""
+    """Commits for one group without members."""
 
     def __init__(self, group: str, commits: Registers[int]) -> None:
         self.group = group
@@ -141,7 +141,7 @@ class Killing:
         """What was acknowledged."""
         self.slowest_start_s = 0.0
         self.mended = 0
-        """Lines in which a broker told of something cut off."""
+        """Log lines about truncated data."""
         commits: Registers[int] = Registers(-1)
         self.producers = [Producer(index) for index in range(PARTITIONS)]
         self.members = [
@@ -164,7 +164,7 @@ class Killing:
         self._ready = self._killed = False
 
     async def round(self, number: int) -> None:
-        """A start, a look at everything, some load, a kill."""
+        """Start the broker, check everything, apply some load, and kill it."""
         fsync = FSYNC[number % 3]
         if self._ready and self.random.random() < 0.1:
             await self._dies_while_starting(fsync)
@@ -181,7 +181,7 @@ class Killing:
             self._read(log)
 
     async def ends(self) -> None:
-        """A last start, and a stop in peace."""
+        """Start the broker for the last time and stop it regularly."""
         process, port, log = await self._start("never")
         await self.looks(port, from_the_start=True)
         wire = Waiting(port)
@@ -247,7 +247,7 @@ class Killing:
                 wire.close()
 
     async def looks(self, port: int, *, from_the_start: bool = False) -> None:
-        """Whatever was acknowledged is there, and nothing is damaged."""
+        """Check that all acknowledged data exists and nothing is damaged."""
         faults = [fault for each in partition_folders(self.path) for fault in check_partition(each).faults]
         assert not faults, faults
         wire = Waiting(port)

@@ -21,7 +21,7 @@ from tests.support.frames import frame, message
 from tests.support.manual_clock import ManualClock
 
 EPOCH_MS = 1_700_000_000_000
-SETTINGS = {  # groups that nobody is in any more stay
+SETTINGS = {  # empty groups are kept
     "offsets_topic_num_partitions": 2,
     "transaction_state_log_num_partitions": 2,
     "transaction_state_log_min_isr": 1,
@@ -35,7 +35,7 @@ SYNCED_EVERY_MS = 1_000
 
 
 class Threads:
-    """Syncs run when the test says so."""
+    """Executor that runs syncs on demand."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
@@ -44,7 +44,7 @@ class Threads:
         self._waiting.append((files, done))
 
     def go_on(self) -> bool:
-        """Does one. Returns whether there was one."""
+        """Run one job, and return whether there was one."""
         if not self._waiting:
             return False
         files, done = self._waiting.pop(0)
@@ -77,16 +77,16 @@ class _Done:
 
 
 class AtOnce:
-    """In the place of a pool of threads, so that a seed tells everything that happens."""
+    """Replacement of a thread pool, so that the seed determines everything."""
 
     def __init__(self, *_: object) -> None:
-        """However many there would be."""
+        """Ignore the number of threads."""
 
     def __enter__(self) -> AtOnce:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left to be waited for."""
+        """Return immediately, since nothing is pending."""
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> _Done:
         return _Done(work, arguments)
@@ -94,7 +94,7 @@ class AtOnce:
 
 @contextmanager
 def no_threads() -> Iterator[None]:
-    """Everything happens in the thread of the test."""
+    """Run all jobs in the thread of the test."""
     with (
         patch.object(partitions, "ThreadPoolExecutor", AtOnce),
         patch.object(disk_syncing, "ThreadPoolExecutor", AtOnce),
@@ -112,7 +112,7 @@ class Asked:
         self.then = then
 
     def look(self) -> bool:
-        """Hands the answer on, if it has come. Returns whether that is done with."""
+        """Pass the response on if it has arrived, and return whether the request has ended."""
         for frame_ in self.client.heard():
             self.then(message(self.name).read_response(self.version, frame_)[1])
             return True
@@ -155,19 +155,19 @@ class Life(Broker):
         return self.clock.now_ms() + self.clock.epoch_ms
 
     def asks(self, name: str, version: int, then: Callable[[Any], None], **fields: Any) -> None:
-        """Sends a request from a connection of its own. `then` is called with the answer, once that has come."""
+        """Send a request on its own connection. `then` is called with the response."""
         client = self.client()
         self.waiting.append(Asked(client, name, version, then))
         client.says(frame(name, version, 1, **fields))
         self.look()
 
     def look(self) -> None:
-        """Hands on the answers that have come."""
+        """Pass on the responses that have arrived."""
         waiting, self.waiting = self.waiting, []
         self.waiting = [each for each in waiting if not each.look()] + self.waiting
 
     def settle(self) -> None:
-        """Lets everything happen that needs no time."""
+        """Run everything that needs no time."""
         while True:
             ran = self.loop.run_soon()
             ran = self.threads.go_on() or ran
@@ -176,7 +176,6 @@ class Life(Broker):
                 return
 
     def wait(self, length_ms: int) -> None:
-        """Lets time pass."""
         while length_ms > 0:
             self.loop.wait(min(length_ms, 500))
             length_ms -= 500
@@ -185,7 +184,7 @@ class Life(Broker):
                 self.loop.run_soon()
 
     def hears(self, name: str, version: int, **fields: Any) -> Any:
-        """The answer to a request that is answered without time passing."""
+        """Return the response to a request that needs no time."""
         answers: list[Any] = []
         self.asks(name, version, answers.append, **fields)
         self.settle()
@@ -194,5 +193,5 @@ class Life(Broker):
 
 
 def process_is_gone(path: Path) -> None:
-    """The system gives back what a process held that was killed."""
+    """Release the system resources of a killed process."""
     ownership._held.discard(path.resolve())

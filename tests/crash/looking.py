@@ -15,13 +15,13 @@ from tests.support.frames import to_fetch
 
 
 def topic_facts(life: Life, name: str) -> object:
-    """What identifies a topic and can change; None: there is none."""
+    """Return the identity and the mutable settings of a topic, or None."""
     topic = life.cluster.topics.by_name(name)
     return topic and (topic.topic_id, len(topic.partitions), tuple(sorted(topic.configs.items())))
 
 
 def look(life: Life, truth: Truth) -> None:
-    """The broker has come back: what must be there is there, and stays from now on."""
+    """Check after a restart that all required data exists; from now on it must remain."""
     cluster = life.cluster
     for name in truth.topics:
         truth.topics.found(name, topic_facts(life, str(name)))
@@ -52,11 +52,11 @@ def _look_at_groups(life: Life, truth: Truth) -> None:
             if (of, number) == (name, generation):
                 assert group.members[member_id].assignment == assignment, f"{name}: {member_id} has lost its own"
                 answer = life.hears("heartbeat", 3, group_id=name, generation_id=generation, member_id=member_id)
-                assert answer.error_code is E.none, f"{name}: {member_id} hears {answer.error_code.name}"
+                assert answer.error_code is E.none, f"{name}: {member_id} got {answer.error_code.name}"
 
 
 def _close_transactions(life: Life) -> None:
-    """A transaction that is still open is aborted when its producer comes back."""
+    """Abort open transactions, as the return of their producers does."""
     for _ in range(50):
         answer = life.hears("init_producer_id", 4, transactional_id=ID, transaction_timeout_ms=60_000)
         if answer.error_code is E.none:
@@ -76,7 +76,7 @@ def _committed(life: Life, group: str, index: int) -> int:
 
 
 def read(life: Life, name: str, index: int, *, committed: bool = False) -> tuple[int, int, Found]:
-    """Where a log starts and ends, and its records; those of control batches are left out."""
+    """Return start, end and records of each log, without control batches."""
     topic = life.cluster.topics.by_name(name)
     assert topic is not None
     start, end = topic.partitions[index].log.log_start_offset, topic.partitions[index].log.log_end_offset
@@ -89,7 +89,7 @@ def read(life: Life, name: str, index: int, *, committed: bool = False) -> tuple
 
 
 def fetches(life: Life, name: str, index: int, offset: int, *, committed: bool = False) -> Iterator[Any]:
-    """What is answered of a partition until nothing is left: a fetch gets what is in one segment."""
+    """Yield the responses until the end of the partition; each fetch returns data of one segment."""
     while True:
         asked = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 24)
         answer = life.hears(
@@ -105,7 +105,7 @@ def fetches(life: Life, name: str, index: int, offset: int, *, committed: bool =
 
 
 def _data(data: bytes, start: int, aborted: list[tuple[int, int]]) -> Found:
-    """Records of clients, from `start` on, without those that a consumer of committed ones passes over."""
+    """Yield client records from `start` on, without aborted ones."""
     found: Found = []
     void: set[int] = set()
     for batch in read_batches(data):

@@ -40,7 +40,7 @@ class Play:
         self.truth = truth
         self.number = 0
         self.errors: set[E] = set()
-        """All that was answered since somebody looked."""
+        """All responses since the last check."""
         self.acknowledged = 0
         self.consumers = Consumers(self)
         self.both_protocols = BothProtocols(self)
@@ -49,7 +49,7 @@ class Play:
         self.life: Life
 
     def meet(self, life: Life) -> None:
-        """Talks to this broker from now on. Whatever was asked of another is never answered."""
+        """Connect to the next broker; pending requests get no response."""
         died = getattr(self, "life", None)
         self.life = life
         self.busy_topics: set[str] = set()
@@ -70,7 +70,7 @@ class Play:
             self.life.settle()
 
     def begin(self) -> None:
-        """What is there from the beginning on."""
+        """Create the initial topics and groups."""
         self.creates_money()
         self.life.hears("find_coordinator", 1, coordinator_keys=("orders",), key_type=0)
         self.life.wait(1)
@@ -85,7 +85,7 @@ class Play:
         self.life.settle()
 
     def step(self) -> None:
-        """Somebody does something, or time passes, or the disk gets on."""
+        """Perform an action of a client, let time pass, or run disk jobs."""
         actions: tuple[tuple[Callable[[], None], float], ...] = (
             (self.produces, 30),
             (self.consumers.commits, 20),
@@ -111,7 +111,7 @@ class Play:
         self.life.look()
 
     def passes_long(self) -> None:
-        """Long enough for retention and compaction."""
+        """Let enough time pass for retention and compaction."""
         self.life.wait(31_000)
 
     def passes(self) -> None:
@@ -372,7 +372,7 @@ class Play:
         self._asks_transaction("end_txn", 3, then, **self._identity(), committed=transaction.ending)
 
     def looks(self) -> None:
-        """The broker has come back: what must be there is there, and stays from now on."""
+        """Check after a restart that all required data exists; from now on it must remain."""
         look(self.life, self.truth)
         self.both_protocols.looks()
 

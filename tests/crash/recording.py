@@ -3,7 +3,7 @@
     ../shared/conformance/kafka start --profile consumer --port 31000 --set offsets.topic.num.partitions=3
     python -m tests.crash.recording 31000 .../clusters/31000/node-1 tests/crash/kafka-4.3-consumer-groups.tar.gz
 
-The directory is the broker's `log.dirs`. Kafka is to be stopped and its directory to be there when this asks for it.
+The directory is the broker's `log.dirs`. Stop Kafka, and provide its directory, when this script requests it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ GROUPS = ("modern", "giving-up", "mixed", "became-classic", "empty")
 
 
 class Kafka(Blocking):
-    """A connection that asks one thing after the other."""
+    """A connection that sends one request after the other."""
 
     def asks(self, name: str, version: int, *allowed: E, **fields: Any) -> Any:
-        """The answer, once it is none of the errors that pass; fails on any error but `allowed`."""
+        """Return the response, after retries of transient errors; fails on any error but `allowed`."""
         while True:
             response = super().asks(name, version, **fields)
             error = getattr(response, "error_code", E.none)
@@ -40,13 +40,13 @@ class Kafka(Blocking):
                 return response
 
     def beats(self, group: str, member: str, epoch: int, **fields: Any) -> Any:
-        """A heartbeat; a first one tells everything."""
+        """Send a heartbeat; a first one contains all fields."""
         if epoch == 0:
             fields = {"rebalance_timeout_ms": 300_000, "topic_partitions": (), **fields}
         return self.asks("consumer_group_heartbeat", 1, group_id=group, member_id=member, member_epoch=epoch, **fields)
 
     def settles(self, group: str, member: str, epoch: int) -> int:
-        """Beats until the member has what it is to have, and owns it. Returns its epoch."""
+        """Send heartbeats until the member owns its target assignment, and return its epoch."""
         for _ in range(5):
             heard = self.beats(group, member, epoch)
             epoch = heard.member_epoch
@@ -57,7 +57,7 @@ class Kafka(Blocking):
         return epoch
 
     def joins(self, group: str, member: str = "") -> Any:
-        """A member of the classic protocol, which subscribes to foo."""
+        """Join as a member of the classic protocol, subscribed to foo."""
         metadata = write_subscription(Subscription(version=1, topics=("foo",)))
         fields: dict[str, Any] = {"group_id": group, "session_timeout_ms": 300_000, "rebalance_timeout_ms": 300_000}
         fields |= {
@@ -73,7 +73,7 @@ class Kafka(Blocking):
 
 
 def play(kafka: Kafka) -> None:
-    """Every kind of record of a consumer group, and of groups that changed their protocol."""
+    """Create every type of record of consumer groups, and of groups that changed their protocol."""
     topics = tuple(
         CreatableTopic(name=name, num_partitions=count, replication_factor=1, assignments=(), configs=())
         for name, count in (("foo", 4), ("bar", 2))
@@ -115,20 +115,20 @@ def _epoch(kafka: Kafka, group: str, member: str) -> int:
 
 
 def commit(kafka: Kafka, group: str, member: str, epoch: int) -> None:
-    """Offset 17 of foo-0."""
+    """Commit offset 17 of foo-0."""
     fields = {"group_id": group, "member_id": member, "generation_id_or_member_epoch": epoch}
     answer = kafka.asks("offset_commit", 9, topics=to_commit("foo", {0: 17}), **fields)
     assert answer.topics[0].partitions[0].error_code is E.none, answer
 
 
 def describe(kafka: Any, *groups: str) -> list[dict[str, Any]]:
-    """What ConsumerGroupDescribe tells, as JSON has it."""
+    """Return the responses of ConsumerGroupDescribe as JSON values."""
     answer = kafka.asks("consumer_group_describe", 1, group_ids=groups)
     return [json.loads(json.dumps(asdict(group), default=str)) for group in answer.groups]
 
 
 def pack(directory: Path, told: list[dict[str, Any]], file: Path) -> None:
-    """The partitions that have records, and what Kafka told, in one file."""
+    """Write the partitions with records and Kafka's responses to one file."""
     with tarfile.open(file, "w:gz") as archive:
         data = json.dumps(told, indent=1).encode()
         info = tarfile.TarInfo("described.json")

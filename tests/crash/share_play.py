@@ -31,17 +31,17 @@ class SharePlay:
         self.written: set[int] = set()
         """Offsets of records that were acknowledged."""
         self.done: set[int] = set()
-        """Of those of which a member has heard that they are accepted or rejected."""
+        """Offsets whose acceptance or rejection succeeded."""
         self.perhaps: set[int] = set()
         """Of those of which a member wanted that."""
         self.counts: dict[int, int] = {}
-        """How often each was delivered, as was told last."""
+        """Delivery count in the last response, by offset."""
         self.again = self.restarted = 0
         """How often a record was delivered again, and how many there were in hand when the broker died."""
         self._started = 0
 
     def meet(self, life: Life) -> None:
-        """Talks to this broker from now on. Who held records of another holds them no more."""
+        """Connect to the next broker, which has released all locks."""
         self.life = life
         if self.was_ready:
             self.restarted += sum(map(len, self.in_hand.values()))
@@ -49,7 +49,7 @@ class SharePlay:
         self._clients: dict[ShareConsumer, Any] = {}
 
     def begin(self) -> None:
-        """What is there from the beginning on."""
+        """Create the initial topics and groups."""
         made = self.life.hears("create_topics", 7, topics=(new_topic(QUEUE, 1),))
         assert made.topics[0].error_code is E.none
         assert self.life.cluster.group_configs.configure(GROUP, CONFIGS) is None
@@ -89,7 +89,7 @@ class SharePlay:
         self.written |= set(range(part.base_offset, self.topic.partitions[0].log.log_end_offset))
 
     def fetches(self, most: int | None = None) -> int:
-        """Returns how many records a member was given."""
+        """Fetch, and return the number of acquired records."""
         member = self._member()
         at_most = most or self.random.choice((1, 5, 500))
         said = member.fetch(LEADER, {self.at}, max_records=at_most, share_acquire_mode=1)
@@ -139,7 +139,6 @@ class SharePlay:
         self._lets_go()
 
     def goes(self) -> None:
-        """A member's connection ends."""
         if self._clients:
             member = self.random.choice(list(self._clients))
             self._clients.pop(member).connection.connection_lost(None)
@@ -148,11 +147,11 @@ class SharePlay:
             self._lets_go()
 
     def _lets_go(self) -> None:
-        """What is not locked any more is in nobody's hands."""
+        """Forget records whose locks have ended."""
         self.in_hand = {member: has & self._locked(member) for member, has in self.in_hand.items()}
 
     def _locked(self, member: ShareConsumer) -> set[int]:
-        """What a member holds, as its leader knows."""
+        """Return the records that a member has locked, by its leader's state."""
         found: set[int] = set()
         for known in self.life.cluster.nodes[0].led_share_partitions.of_group(GROUP):
             in_flight = known.in_flight
@@ -162,7 +161,7 @@ class SharePlay:
         return found
 
     def _member(self) -> ShareConsumer:
-        """Somebody who is connected, or a newcomer."""
+        """Return a connected member or a new one."""
         if len(self._clients) < 2 or self.random.random() < 0.02:
             self._started += 1
             name = f"m{self._started}"
@@ -183,7 +182,7 @@ class SharePlay:
     # What must hold
 
     def nothing_is_lost(self) -> None:
-        """Whoever accepts all is given what is left, and then all is done with."""
+        """Accept all remaining records, and check that all are processed."""
         for _ in range(500):
             self.life.wait(1_000)
             self.life.settle()

@@ -1,4 +1,4 @@
-"""Directories that `kohort serve` cannot use, as somebody at a terminal meets them: told in a sentence, left alone."""
+"""Directories that `kohort serve` cannot use: it prints one line and leaves them unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def verify(path: Path) -> tuple[int, str]:
 
 
 def refused(path: Path, *words: str) -> None:
-    """It is, in one sentence with these words, and nothing has changed."""
+    """Check that the start fails with one line that contains these words, and changes nothing."""
     before, verified = contents(path), verify(path)
     result = serve(path)
     assert result.exit_code == 2, result.output
@@ -185,7 +185,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
         each.chmod(0o555 if each.is_dir() else 0o444)
     path.chmod(0o555)
     before = contents(path)
-    # Root may write everywhere, and somebody else cannot load the program: loaded first, then given up.
+    # Root may write everywhere, and other users cannot load the program: drop the rights after loading.
     script = (
         "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.broker.cluster.disk_syncing\n"
         "import kohort.storage.disk.directory\n"

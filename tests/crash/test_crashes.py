@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("no_threads")
 
 @contextmanager
 def told(world: World, seed: int) -> Iterator[None]:
-    """Says how to see it again."""
+    """Return how to reproduce the failure."""
     try:
         yield
     except Exception:
@@ -37,7 +37,7 @@ def told(world: World, seed: int) -> Iterator[None]:
 
 
 def lives_and_dies(world: World, dies: Callable[[], None], steps: int) -> None:
-    """A start, some work, and an end at any moment: the start's own, or in the middle of a write."""
+    """Start, work, and die at a random moment: at startup, or during a write."""
     if world.random.random() < 0.7:
         world.disk.dies_at = world.disk.asked + int(world.random.expovariate(1 / 80)) + 1
     try:
@@ -53,7 +53,7 @@ def lives_and_dies(world: World, dies: Callable[[], None], steps: int) -> None:
 
 
 def comes_back(world: World) -> None:
-    """A last start, with everything in order."""
+    """Start for the last time, without faults."""
     world.starts()
     world.play.looks()
     world.intact()
@@ -179,5 +179,5 @@ def test_failed_sync_stops_writes_only(seed: int, tmp_path: Path) -> None:
 
 
 def _no_trouble(world: World) -> None:
-    """Nothing was wrong with the disk, so nobody was told so."""
+    """Check that no disk error was reported, since there was none."""
     assert not world.play.errors & {E.kafka_storage_error, E.unknown_server_error}, world.play.errors

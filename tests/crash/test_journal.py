@@ -1,4 +1,4 @@
-"""What `topics.jsonl` tells is what clients were told: also where a line was written, and the disk failed then."""
+"""`topics.jsonl` agrees with the responses to clients, also if the disk fails after a line was written."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ CHANGES: list[Callable[[Machine], E]] = [creates_another, deletes, grows, alters
 
 
 def state(machine: Machine) -> object:
-    """What the cluster knows, and a restart must bring back."""
+    """Return the cluster state that a restart must restore."""
     cluster = machine.life.cluster
     topics = {each.name: (each.topic_id, len(each.partitions), dict(each.configs)) for each in cluster.topics}
     return topics, {group: cluster.group_configs.of(group) for group in cluster.group_configs}
 
 
 def fails(*what: tuple[str, str], errno: int = EIO) -> Callable[[str, Path], OSError | None]:
-    """Each of these fails, as often as it is asked for: the kind of call, and how the name ends that it is about."""
+    """Fail calls of these types to files with these suffixes, as often as requested."""
 
     def problem(asked: str, path: Path) -> OSError | None:
         hit = any(asked == kind and path.name.endswith(ending) for kind, ending in what)
@@ -114,7 +114,7 @@ def test_one_rollback_method_suffices(machine: Machine, broken: list[tuple[str, 
 
 def test_irrevocable_deletion_counts(machine: Machine) -> None:
     machine.disk.fails = fails(("sync", JOURNAL), ("truncate", JOURNAL), ("sync", DRAFT))
-    # With `always` nothing can be acknowledged any more: nobody knows what the disk holds.
+    # With `always` nothing can be acknowledged any more, since the disk's contents are unknown.
     assert deletes(machine) is (E.kafka_storage_error if machine.fsync == "always" else E.none)
     assert machine.life.cluster.topics.by_name(T) is None
     assert machine.segments, "files go when it is certain that the topic is gone"

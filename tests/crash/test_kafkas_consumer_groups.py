@@ -1,4 +1,4 @@
-"""kohort on segments of an Apache Kafka 4.3.0 with groups of the consumer protocol, beside what Kafka told of them.
+"""kohort on segments of an Apache Kafka 4.3.0 with groups of the consumer protocol, compared with Kafka's responses.
 
 How they were made: `recording.py`.
 """
@@ -41,7 +41,7 @@ def life(tmp_path: Path) -> Life:
 
 @pytest.fixture
 def told(life: Life, tmp_path: Path) -> dict[str, Any]:
-    """What Kafka told of each group."""
+    """Return Kafka's description of each group."""
     return {each["group_id"]: each for each in json.loads((tmp_path / "described.json").read_text())}
 
 
@@ -50,7 +50,7 @@ def told_now(life: Life) -> dict[str, Any]:
 
 
 class Asking:
-    """Asks a broker of this process as `recording.Kafka` asks a real one."""
+    """Client of a broker in this process, with the interface of `recording.Kafka`."""
 
     def __init__(self, life: Life) -> None:
         self._life = life

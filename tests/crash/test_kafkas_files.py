@@ -1,4 +1,4 @@
-"""kohort on the segments that an Apache Kafka 4.3 wrote, beside what Kafka's own DumpLogSegments says of them."""
+"""kohort on segments of Apache Kafka 4.3, compared with the output of Kafka's DumpLogSegments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OFFSET, CLASSIC_GROUP = "1", "2"
 
 
 class Dump:
-    """What DumpLogSegments tells of the groups."""
+    """Contents of groups in the output of DumpLogSegments."""
 
     def __init__(self, lines: list[str]) -> None:
         self.groups: dict[str, dict[str, Any]] = {}
         """The last record of each classic group that was not deleted."""
         self.offsets: dict[tuple[str, str, int], tuple[int, int]] = {}
-        """By group, topic and partition: where the commit stands in the log, and what was committed."""
+        """Position in the log and value of the commit, by group, topic and partition."""
         self._open: dict[int, list[tuple[tuple[str, str, int], int, Any]]] = defaultdict(list)
         producer_id, transactional = -1, False
         for line in lines:
@@ -87,7 +87,7 @@ def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
 
 
 OFFSETS_KEPT = ("classic", "consumer")
-"""Kinds of groups that commit offsets."""
+"""Group types that commit offsets."""
 
 
 def test_all_groups_and_offsets_exist(life: Life, dump: Dump) -> None:

@@ -1,4 +1,4 @@
-"""A directory that has lost its `topics.jsonl`, and is taken over all the same because somebody asks for it."""
+"""A directory that has lost its `topics.jsonl`, and is restored because the user requests it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_interrupted_restore_is_continued(machine: Machine) -> None:
             deaths += 1
             if not (machine.path / JOURNAL).exists():
                 continue
-            machine.starts_again()  # it was asked for once
+            machine.starts_again()  # it was requested once
             everything_is_there(machine)
             process_is_gone(machine.path)
             (machine.path / JOURNAL).unlink()

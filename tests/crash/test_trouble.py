@@ -1,4 +1,4 @@
-"""What clients hear while a disk is full or fails, and what a broker makes of damage that it finds."""
+"""Responses while a disk is full or fails, and the handling of damaged files."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_deletion_frees_full_disk(machine: Machine, offset: int) -> None:
 
 
 def two_logs_to_compact(machine: Machine) -> None:
-    """Topics `first` and `second`: one key, written again and again."""
+    """Create topics `first` and `second`, each with one key written many times."""
     for name in ("first", "second"):
         machine.creates(name, **KEYED)
         for number in range(6):
@@ -288,7 +288,7 @@ def test_flipped_bit_is_logged(tmp_path: Path) -> None:
             assert not check_partition(path.parent).faults
         for each in path.parent.glob("*.log.*"):
             each.unlink()
-    # The last batch in another format is no damage, for all that one can tell.
+    # a last batch in another format cannot be distinguished from intact data
     assert set(refused) <= {starts[4] + 16}
 
 
@@ -335,7 +335,7 @@ def test_topic_creation_waits_for_sync(tmp_path: Path) -> None:
         slices += 1
     assert slices > 1
     while life.loop.run_soon():
-        """Whoever can be answered is."""
+        """Requests that need no disk get a response."""
     assert len(reader.heard()) == slices
     assert not creator.heard(), "acknowledged before the disk has it"
     life.settle()
@@ -343,7 +343,7 @@ def test_topic_creation_waits_for_sync(tmp_path: Path) -> None:
 
 
 def test_group_request_ignores_foreign_sync(tmp_path: Path) -> None:
-    # consumers give up when their coordinator returns KAFKA_STORAGE_ERROR
+    # consumers stop when their coordinator returns KAFKA_STORAGE_ERROR
     machine = Machine(tmp_path, "always")
     machine.looks_for_coordinators()
     life = machine.life

@@ -1,4 +1,4 @@
-"""What a broker has acknowledged, and what it may have done beside that: what must be there when it comes back."""
+"""Acknowledged and possible changes of a broker: what must and may exist after its restart."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ID = "x"
 """The transactional id."""
 
 ANYTHING: Any = object()
-"""What was asked for cannot be told: the broker died over it."""
+"""The result of the request is unknown, since the broker died."""
 
 Found = list[tuple[int, bytes | None, bytes | None]]
 """Offset, key and value of every record."""
 
 
 class Registers(Generic[V]):
-    """Values that replace one another. One that was asked for and not acknowledged may count or not."""
+    """Values that replace each other. One whose write was not acknowledged may count or not."""
 
     def __init__(self, initial: V) -> None:
         self._initial = initial
@@ -35,17 +35,16 @@ class Registers(Generic[V]):
         self._values.setdefault(key, [self._initial]).append(value)
 
     def acknowledged(self, key: Hashable, value: V) -> None:
-        """It was asked for, and what was asked for before it does not count any more.
+        """Record that a write succeeded, so that older pending ones do not count.
 
-        Clients that ask on connections of their own may hear in another order than they have asked. So it may be one of
-        those that do not count: then there is nothing to learn.
+        Responses on other connections may arrive in another order; then the write may have been superseded already.
         """
         values = self._values[key]
         if value in values:
             del values[: values.index(value)]
 
     def found(self, key: Hashable, value: V) -> None:
-        """It is what counts from now on. Fails if it cannot be."""
+        """Record the current value. Raises AssertionError if it is impossible."""
         may_be = self._values.get(key, [self._initial])
         assert value in may_be or ANYTHING in may_be, f"{key}: found {value}, not one of {may_be}"
         self._values[key] = [value]
@@ -68,15 +67,15 @@ class Partition:
         return self.retention_ms is not None and now_ms - self.asked[pair] > self.retention_ms
 
     def found(self, start: int, end: int, records: Found, now_ms: int) -> None:
-        """These are there, and stay. Fails if they are not those that must be."""
+        """Record the existing records. Raises AssertionError if they differ from the required ones."""
         offsets = [offset for offset, _, _ in records]
         assert offsets == sorted(set(offsets)), f"out of order: {offsets}"
         assert start >= self.start, f"the log starts at {start}, and was cut at {self.start}"
         if self.retention_ms is None:
-            assert start <= max(self.start_asked, self.start), f"nobody has deleted what is before {start}"
+            assert start <= max(self.start_asked, self.start), f"records before {start} were not deleted"
         assert end > max(self.acknowledged, default=-1), f"offsets up to {max(self.acknowledged)} are given again"
         unknown = [each for each in records if (each[1], each[2]) not in self.asked]
-        assert not unknown, f"nobody wrote {unknown}"
+        assert not unknown, f"{unknown} was never written"
         values = [value for _, _, value in records]
         assert len(set(values)) == len(values), "a record is there twice"
         there = {offset: (key, value) for offset, key, value in records}
@@ -96,11 +95,11 @@ class Transaction:
 
     values: list[bytes] = field(default_factory=list)
     ending: bool | None = None
-    """Whether it is to be committed; None: nobody has said."""
+    """Whether it must be committed, or None while undecided."""
     over: bool = False
 
     def found(self, visible: set[bytes]) -> None:
-        """Those are the records that readers of committed ones see."""
+        """Record the records that read_committed consumers see."""
         seen = [value in visible for value in self.values]
         if self.ending and self.over:
             assert all(seen), f"committed, and lost: {self.values} {seen}"
@@ -115,11 +114,11 @@ class Truth:
     """All of it."""
 
     topics: Registers[object] = field(default_factory=lambda: Registers(None))
-    """By name: id, number of partitions and settings; None: there is none."""
+    """Id, number of partitions and settings by name, or None."""
     records: dict[tuple[UUID, int], Partition] = field(default_factory=dict)
     commits: Registers[int] = field(default_factory=lambda: Registers(-1))
     generations: dict[str, int] = field(default_factory=dict)
-    """Of groups, the last in which somebody has heard of an assignment."""
+    """Last generation whose assignment was received, by group."""
     assignments: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By group, generation and member."""
     producer_ids: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""A machine with its disk, the broker on it, and those who talk to it, driven by a seed."""
+"""A machine with its disk, the broker on it, and its clients, driven by a seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.crash.truth import Truth
 
 
 class World:
-    """A machine, its disk, the broker on it, and those who talk to it."""
+    """A machine, its disk, the broker on it, and its clients."""
 
     def __init__(self, folder: Path, seed: int, fsync: str) -> None:
         self.random = Random(seed)
@@ -47,12 +47,12 @@ class World:
         self.play.meet(self.life)
 
     def is_killed(self) -> None:
-        """The process is gone; what it has written is with the system."""
+        """Kill the process; written data remains in the system's cache."""
         self._over()
         self.disk = self.disk.reborn()
 
     def loses_power(self) -> None:
-        """What was not synced may be gone."""
+        """Stop the machine, which may lose unsynced data."""
         self._over()
         root = self.folder / f"machine-{self.lives}"
         self.disk.lose_power(self.random, root)
@@ -65,12 +65,12 @@ class World:
             self._life = None
 
     def settles(self) -> None:
-        """What was asked for is answered, and members of groups that are gone are given up."""
+        """Wait until all requests have responses and dead members have expired."""
         self.life.settle()
         self.life.wait(12_000)
         self.life.settle()
 
     def intact(self) -> None:
-        """Nothing is left of the damage."""
+        """Check that no damage remains."""
         faults = [(each.name, check_partition(each).faults) for each in partition_folders(self.path)]
         assert not any(found for _, found in faults), faults

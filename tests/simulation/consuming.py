@@ -1,4 +1,4 @@
-"""Groups of both protocols on one cluster, driven by a seed, beside an account of what was committed.
+"""Groups of both protocols on one cluster, driven by a seed, with a record of all commits.
 
 Members join, leave, crash, fall silent, keep partitions for too long, lose answers, lie about their epochs, step out
 and come back under their instance id, and are started again with the other protocol. Topics come, grow and go. Leaders
@@ -71,12 +71,12 @@ class Consumers(Grouped):
         )  # fmt: skip
 
     def check_commit(self, member: Member, at: tuple[UUID, int], epoch: int) -> None:
-        """Who has just committed is a member, and named no epoch of the future, nor one before it had the partition."""
+        """Check that a committing member used a past epoch in which it owned the partition."""
         group = self.consumer_group(member.group_id)
         if group is None:
             return
         known = group.members.get(member.member_id)
-        assert known is not None, f"{member} is nobody, and commits"
+        assert known is not None, f"{member} is not a member, but commits"
         current = known.current
         assert epoch <= current.epoch, f"{member} commits at {epoch}, an epoch of the future"
         if epoch < current.epoch:
@@ -86,17 +86,17 @@ class Consumers(Grouped):
     # Who coordinates
 
     def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The group, where it is coordinated now; None: it is classic, or not there."""
+        """Return the group from its coordinator, or None if it is classic or missing."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if coordinator is None else coordinator.consumer_group(group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
-        """The group, where it is coordinated now; None: it is a consumer group, or not there."""
+        """Return the group from its coordinator, or None if it is a consumer group or missing."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if coordinator is None else coordinator.classic_group(group_id)
 
     def groups(self) -> list[tuple[Node, ConsumerGroup]]:
-        """All consumer groups that are served now."""
+        """Return all loaded consumer groups."""
         return [(node, group) for node in self.cluster.nodes for group in node.coordinator.of_type("consumer")]
 
     # What happens
@@ -141,7 +141,7 @@ class Consumers(Grouped):
             member.subscribe(names)
 
     def swaps(self) -> None:
-        """A member is started again with the other protocol: under its instance id, or as somebody else."""
+        """Restart a member with the other protocol, under its instance id or as a new member."""
         number = self.random.randrange(len(self.members))
         member = self.members[number]
         leaves = member.instance is None or self.random.random() < 0.5
@@ -154,7 +154,6 @@ class Consumers(Grouped):
         )
 
     def changes_topics(self) -> None:
-        """One comes, grows, or goes."""
         topics = self.cluster.topics
         known = topics.by_name(COMES_AND_GOES)
         self.say("topics change")
@@ -168,11 +167,11 @@ class Consumers(Grouped):
     # The end
 
     def comes_to_rest(self, rounds: int = 600) -> None:
-        """Nothing fails any more. Raises AssertionError if members do not come to rest."""
+        """Disable failures. Raises AssertionError if the groups do not stabilize."""
         self.nothing_fails()
         for number, group in enumerate(GROUPS):
             if any(isinstance(member, SimulatedConsumer) for member in self.members if member.group_id == group):
-                # Who converts a group and changes nothing leaves what was nobody's to nobody. A newcomer does not.
+                # A conversion without other changes leaves unassigned partitions unassigned; a new member does not.
                 self.members.append(SimulatedConsumer(
                     world=self, name=f"last{number}", group_id=group, names=(*STABLE_TOPICS,), rebalance_ms=5_000,
                 ))  # fmt: skip

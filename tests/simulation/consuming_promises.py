@@ -24,7 +24,7 @@ OFFSETS = "__consumer_offsets"
 
 
 def coordinators_know_one_owner_each(consumers: Consumers) -> None:
-    """By their own account; epochs are in order, and a group is of one kind."""
+    """Check that coordinators have one owner per partition, ordered epochs and one type per group."""
     for node in consumers.cluster.nodes:
         one_owner_each(node.coordinator)
 
@@ -42,22 +42,18 @@ class Watched(Protocol):
         """The groups of the last moment, by id: whether they spoke the consumer protocol."""
         ...
 
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The group, if it is one and is coordinated now."""
-        ...
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None: ...
 
-    def classic_group(self, group_id: str) -> ClassicGroup | None:
-        """The group, if it is one and is coordinated now."""
-        ...
+    def classic_group(self, group_id: str) -> ClassicGroup | None: ...
 
-    def topic_ids(self) -> dict[str, UUID]:
-        """The topics that there are, by name."""
-        ...
+    def topic_ids(self) -> dict[str, UUID]: ...
 
 
 def nobody_consumes_what_another_one_does(consumers: Watched) -> None:
-    """By what members do, as long as their group has them as members. Who was fenced, and has not heard of it, may be
-    wrong. So may a classic member that is out of step with its group, with what its group does not believe it to have.
+    """Check that current members do not consume the same partition.
+
+    A fenced member that does not know it yet may be wrong. So may a classic member that is out of step with its
+    group, for partitions that its group does not count as its own.
     """
     for group_id in {member.group_id for member in consumers.members}:
         _note_who_is_out_of_step(consumers, group_id)
@@ -77,18 +73,18 @@ def nobody_consumes_what_another_one_does(consumers: Watched) -> None:
 
 
 def _believes(known: ConsumerMember, at: tuple[UUID, int]) -> bool:
-    """Whether a group takes a partition for one that the member has."""
+    """Return whether a group counts a partition as the member's."""
     current = known.current
     return at[1] in current.assigned.get(at[0], ()) or at[1] in current.revoking.get(at[0], ())
 
 
 def _note_who_is_out_of_step(consumers: Watched, group_id: str) -> None:
-    """Three things happen to a classic member unseen, in Kafka as here. It hears of each when it syncs.
+    """Record classic members that do not know of a change yet, as in Kafka.
 
-    It was fenced, and joins under its old member id, as a newcomer (consumer-groups §17.3 rule 6).
-    Its group became classic, and gave it its target (consumer-groups §17.4 rule 2).
-    Its group became a consumer group when the member had not synced, or had not rejoined since the group became classic
-    (consumer-groups §17.2 rule 6).
+    They learn of each with the next sync. A member was fenced, and joins under its old member id as a new one
+    (consumer-groups §17.3 rule 6). Its group became classic and gave it its target (consumer-groups §17.4 rule 2).
+    Its group became a consumer group when the member had not synced, or had not rejoined since the group became
+    classic (consumer-groups §17.2 rule 6).
     """
     group, classic = consumers.consumer_group(group_id), consumers.classic_group(group_id)
     was_consumer = consumers.was_consumer.get(group_id)
@@ -107,14 +103,14 @@ def _note_who_is_out_of_step(consumers: Watched, group_id: str) -> None:
 
 
 def _given(consumers: Watched, classic: ClassicGroup, member: SimulatedClassic) -> Owned:
-    """What a member has for its classic group."""
+    """Return a member's assignment in its classic group."""
     ids = consumers.topic_ids()
     share = assigned_partitions(classic.members[member.member_id].assignment) or {}
     return {(ids[name], number) for name, numbers in share.items() if name in ids for number in numbers}
 
 
 def an_epoch_is_known_to_its_group(consumers: Consumers) -> None:
-    """No member has been told an epoch beyond its group's."""
+    """Check that no member has an epoch beyond its group's."""
     for member in consumers.members:
         group = consumers.consumer_group(member.group_id)
         if isinstance(member, SimulatedConsumer) and group is not None and member.member_id in group.members:
@@ -125,7 +121,7 @@ PROMISES = (coordinators_know_one_owner_each, nobody_consumes_what_another_one_d
 
 
 def the_log_tells_the_same(consumers: Consumers) -> None:
-    """When nothing is being written: who loads a partition knows what its coordinator knows."""
+    """Check, when nothing is being written, that a loaded log equals the coordinator's state."""
     if consumers.writes.waiting:
         return
     topic = consumers.cluster.topics.by_name(OFFSETS)
@@ -155,7 +151,7 @@ def _compare(consumers: Consumers, node: Node, index: int, batches: Any) -> None
 
 
 def everything_is_consumed(consumers: Consumers) -> None:
-    """At the end each partition has exactly one owner, as far as in Kafka, and no commit is lost."""
+    """Check at the end that partitions have one owner, as in Kafka, and no commit is lost."""
     for group_id in {member.group_id for member in consumers.members}:
         members = [member for member in consumers.members if member.group_id == group_id]
         owned = [at for member in members for at in member.owned]
@@ -171,7 +167,7 @@ def everything_is_consumed(consumers: Consumers) -> None:
 
 
 def _rightly_missing(consumers: Consumers, group_id: str, partitions: Owned) -> Owned:
-    """What nobody consumes in Kafka, either: see `left_to_nobody`, and consumer-groups §17.4 rule 4."""
+    """Return partitions without owner in Kafka, too: see `left_to_nobody` and consumer-groups §17.4 rule 4."""
     group, classic = consumers.consumer_group(group_id), consumers.classic_group(group_id)
     if group is not None:
         return left_to_nobody(group, partitions)

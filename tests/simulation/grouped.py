@@ -1,7 +1,7 @@
 """Groups on a cluster that never rests: what their members have in common, and an account of what was committed.
 
 Members act, crash, fall silent and lose answers. Topics come and go. Writes of coordinators fail or are reported late.
-Who simulates a kind of group derives from `Grouped`.
+Simulations of a group type derive from `Grouped`.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Grouped(RestlessCluster):
         self.accepted: dict[tuple[str, str, int], int] = {}
         """By group, topic and partition: the last offset whose commit was acknowledged."""
         self.tried: dict[tuple[str, str, int], int] = {}
-        """The highest offset that anybody wanted to commit."""
+        """The highest offset in any commit request."""
         self.mistakes = 0.02
-        """How often a member asks a broker that is not in charge."""
+        """Probability of a request to a broker that is not the coordinator."""
         self.counts: Counter[str] = Counter()
 
     # What members ask of their world
 
     def reaches(self, group: str) -> Client | None:
-        """A connection of its own: what is asked there waits for nobody else."""
+        """Open a separate connection, whose requests wait for no others."""
         home = self.cluster.offsets_topic.home_of(group)
         if self.random.random() < self.mistakes:
             home = self.random.choice(self.cluster.nodes).id
@@ -90,13 +90,13 @@ class Grouped(RestlessCluster):
     def fetched(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
         key = self._key(member, at)
         if key[1] in self.STABLE_TOPICS:
-            assert self.accepted.get(key, -1) <= offset <= self.tried.get(key, -1), f"{member} is told {key}: {offset}"
+            assert self.accepted.get(key, -1) <= offset <= self.tried.get(key, -1), f"{member} got {key}: {offset}"
 
     def _key(self, member: Member, at: tuple[UUID, int]) -> tuple[str, str, int]:
         return member.group_id, self.name_of(at[0]), at[1]
 
     def check_commit(self, member: Member, at: tuple[UUID, int], epoch: int) -> None:
-        """A commit was acknowledged at once. Raises AssertionError if the member was not entitled to it."""
+        """Check that a member was entitled to a commit that was acknowledged immediately."""
 
     # What happens
 
@@ -116,7 +116,7 @@ class Grouped(RestlessCluster):
             member.act()
 
     def listens(self) -> None:
-        """What waits in the loop gets on."""
+        pass
 
     def reports(self) -> None:
         self.writes.report(self.random.randint(1, 4))
@@ -134,7 +134,7 @@ class Grouped(RestlessCluster):
         member.silent_until_ms = self.now_ms() + self.random.choice((0, 5_000, 15_000))
 
     def falls_silent(self) -> None:
-        """It is alive, and will go on as if nothing had been."""
+        """Pause a member, which later continues with its old state."""
         member = self.random.choice(self.members)
         self.say(f"{member} falls silent")
         member.silent_until_ms = self.now_ms() + self.random.choice((3_000, 12_000, 30_000))
@@ -150,7 +150,7 @@ class Grouped(RestlessCluster):
     def _delete(self, topic: Topic, now_ms: int) -> None:
         self.cluster.topics.delete(topic)
         for _ in self.cluster.topic_deleted(topic, now_ms):
-            """One part after the other; nobody is to be served in between."""
+            """The parts in order, without other requests in between."""
 
     def moves_coordinator(self) -> None:
         running = [node for node in self.cluster.nodes if node.running]
@@ -163,7 +163,7 @@ class Grouped(RestlessCluster):
     # The end
 
     def nothing_fails(self) -> None:
-        """From now on everybody runs, and all is written."""
+        """Start all brokers and let all writes succeed."""
         self.writes.fails = self.writes.lingers = 0.0
         self.writes.report(len(self.writes.waiting))
         for node in self.cluster.nodes:
@@ -172,9 +172,9 @@ class Grouped(RestlessCluster):
         self.mistakes = 0.0
 
     def rests(self, rounds: int) -> None:
-        """Everybody acts until nothing changes for longer than any timeout, and nothing holds a member up.
+        """Let members act until nothing changes for longer than any timeout.
 
-        Raises AssertionError if members do not come to rest.
+        Raises AssertionError if they do not stabilize.
         """
         quiet = 0
         before: list[Any] = []
@@ -196,7 +196,7 @@ class Grouped(RestlessCluster):
         raise AssertionError(f"no rest after {rounds} rounds: {[str(member) for member in self.members]}")
 
     def no_commit_is_lost(self) -> None:
-        """Groups know the last offsets that they have acknowledged, or later ones. Raises AssertionError if not."""
+        """Check that groups have their last acknowledged offsets or later ones."""
         for (group_id, name, index), offset in self.accepted.items():
             coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
             group = None if coordinator is None else coordinator.groups.get(group_id)

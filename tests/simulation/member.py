@@ -28,32 +28,28 @@ FORESEEN = (
 
 
 class MemberWorld(Topics, Protocol):
-    """What a member asks of its world."""
+    """Environment of a member."""
 
     random: Random
 
     def reaches(self, group: str) -> Client | None:
-        """A new connection to the group's coordinator, or to who is taken for it; None: it does not run."""
+        """Open a connection to the supposed coordinator, or return None if it does not run."""
         ...
 
-    def now_ms(self) -> int:
-        """The broker's clock."""
-        ...
+    def now_ms(self) -> int: ...
 
-    def say(self, line: str) -> None:
-        """Puts down what happened."""
-        ...
+    def say(self, line: str) -> None: ...
 
     def commits(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
-        """A commit is about to be asked for."""
+        """Record that a commit is about to be sent."""
         ...
 
     def committed(self, member: Member, at: tuple[UUID, int], offset: int, epoch: int) -> None:
-        """A commit was acknowledged."""
+        """Record that a commit was acknowledged."""
         ...
 
     def fetched(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
-        """A group's offset was told."""
+        """Record a fetched offset of the group."""
         ...
 
 
@@ -68,13 +64,13 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False, kw_only=True)
 class Member(GroupMember):
-    """See above. `act` does what the client would do next."""
+    """A simulated client whose `act` performs its next action."""
 
     foreseen: ClassVar[tuple[E, ...]] = FORESEEN
     world: MemberWorld
     silent_until_ms: int = 0
     holds_on_until_ms: int = 0
-    """Until then it gives up nothing that it was told to, in the newer protocols."""
+    """Until then it does not revoke partitions, in the newer protocols."""
     loses_answer: bool = False
     asked: Asked | None = None
     is_answered_at_once: bool = False
@@ -90,7 +86,7 @@ class Member(GroupMember):
     # The connection
 
     def asks(self, said: Said, then: Callable[[E], None] = lambda _: None) -> None:
-        """Sends a request, if there is somebody to hear it; `then` gets its error unless the answer is lost."""
+        """Send a request if there is a connection; `then` receives its error unless the response is lost."""
         if self._client is None or self._client.closed:
             self._client = self.world.reaches(self.group_id)
             if self._client is None:
@@ -102,11 +98,10 @@ class Member(GroupMember):
         self.is_answered_at_once = False
 
     def version_of(self, api: str) -> int:
-        """The version it speaks."""
         return VERSIONS[api]
 
     def listens(self) -> None:
-        """Takes an answer that has come, or notices that the connection is gone."""
+        """Process a response that has arrived, or notice a lost connection."""
         if self.asked is None or self._client is None:
             return
         asked = self.asked
@@ -134,7 +129,7 @@ class Member(GroupMember):
         asked.then(error)
 
     def hangs_up(self) -> None:
-        """The next request goes on another connection; what waits for an answer gets none."""
+        """Disconnect, so that pending requests get no response."""
         if self._client is not None:
             self._client.connection.connection_lost(None)
         self._client, self.asked = None, None
@@ -142,7 +137,7 @@ class Member(GroupMember):
     # What it does
 
     def act(self) -> None:
-        """What its client does next."""
+        """Perform the client's next action."""
         raise NotImplementedError
 
     @property
@@ -156,7 +151,7 @@ class Member(GroupMember):
         super().forget()
 
     def leaves(self) -> None:
-        """Asks to leave, and forgets who it was."""
+        """Send a leave request and forget the member id."""
         self._goes(self.leave())
 
     def _goes(self, said: Said) -> None:
@@ -168,7 +163,7 @@ class Member(GroupMember):
     # Offsets
 
     def fetches_or_commits(self) -> bool:
-        """Finds out where to begin, or says how far it is. Returns whether there was something to say."""
+        """Fetch the initial offset or commit a new one, and return whether there was anything to do."""
         unknown = self.owned - self.positions.keys()
         if unknown:
             self.asks(self.fetch_offsets(unknown))
@@ -181,7 +176,7 @@ class Member(GroupMember):
         self.world.fetched(self, at, offset)
 
     def commits(self, at: tuple[UUID, int], *, epoch: int | None = None) -> None:
-        """One record further. `epoch`: in place of the member's own."""
+        """Commit one more record, with `epoch` instead of the member's own if given."""
         named = self.epoch if epoch is None else epoch
         offset = self.positions.get(at, 0) + 1
         if epoch is None:
@@ -255,11 +250,11 @@ class SimulatedConsumer(Member, ConsumerMember):
     # What goes wrong
 
     def steps_out(self) -> None:
-        """A static member goes, and wants to come back."""
+        """Leave temporarily as a static member."""
         self._goes(self.step_out() if self.instance is not None else self.leave())
 
     def lies(self, by: int) -> None:
-        """Names an epoch of the past or the future, in a heartbeat or in a commit."""
+        """Send a past or future epoch in a heartbeat or a commit."""
         epoch = self.epoch + by
         if self.epoch <= 0 or epoch <= 0 or self.asked is not None:
             return
@@ -275,5 +270,5 @@ class SimulatedConsumer(Member, ConsumerMember):
         self.asks(self.beat(member_epoch=epoch)._replace(hear=heard))
 
     def subscribe(self, names: tuple[str, ...]) -> None:
-        """Other topics, from the next heartbeat on."""
+        """Subscribe to other topics with the next heartbeat."""
         self.names, self.is_full = names, True

@@ -20,7 +20,7 @@ def groups(simulation: Simulation) -> list[ClassicGroup]:
 
 
 def no_ticket_is_forgotten(simulation: Simulation) -> None:
-    """A member holds it or it waits for the log, but for those that Kafka never answers (classic-groups §3.5, §6.4)."""
+    """Check that requests wait for a member or the log, unless Kafka never responds (classic-groups §3.5, §6.4)."""
     held = {
         id(ticket)
         for group in groups(simulation)
@@ -63,7 +63,7 @@ def nobody_is_in_two_places(simulation: Simulation) -> None:
 
 
 def there_is_one_leader(simulation: Simulation) -> None:
-    """A member, if there is any; and all who hear of a generation hear the same name, or the same instance's new id."""
+    """Check that groups have one leader, whose name all responses of a generation share."""
     for group in groups(simulation):
         assert (group.leader_id in group.members) if group.members else group.leader_id is None
     for leaders in simulation.leaders.values():
@@ -120,7 +120,7 @@ def every_phase_has_its_timer(simulation: Simulation) -> None:
 
 
 def sessions_run_for_those_who_need_them(simulation: Simulation) -> None:
-    """A member whose request waits needs none; any other has one, and it ends before the longest timeout there is."""
+    """Check that members without pending requests have a session within the longest timeout."""
     now_ms = simulation.world.now_ms
     for group in groups(simulation):
         for member in group.members.values():
@@ -153,7 +153,7 @@ def nothing_is_left_undone(simulation: Simulation) -> None:
 
 
 def generations_in_the_log_never_go_back(simulation: Simulation) -> None:
-    """Not even when the coordinator moves, and what was never written is lost. Deleted groups begin anew."""
+    """Check that generations in the log only grow, even over moves, until the group is deleted."""
     for records in simulation.world.log.values():
         latest: dict[bytes, int] = {}
         for key, value in records:
@@ -180,7 +180,7 @@ PROMISES = [
 
 
 def replay_gives_the_same(simulation: Simulation) -> None:
-    """When nothing is being written, a coordinator that loads the log knows what this one knows."""
+    """Check, when nothing is being written, that a loaded log equals the coordinator's state."""
     world = simulation.world
     assert not world.held
     other = World(partitions=len(world.log), lead=False)
@@ -199,7 +199,7 @@ def _offsets(world: World, group_id: str) -> dict[str, int]:
 
 
 def _compare(group: ClassicGroup, loaded: ClassicGroup | None) -> None:
-    """Not what they subscribe to: a static member may return with other topics unseen (classic-groups §3.6)."""
+    """Compare groups without subscriptions: a static member may return with other topics (classic-groups §3.6)."""
     if group.state not in (STABLE, State.EMPTY):
         assert loaded is None or loaded.generation_id <= group.generation_id
         return
@@ -213,7 +213,7 @@ def _compare(group: ClassicGroup, loaded: ClassicGroup | None) -> None:
 
 
 def events_tell_of_whole_rebalances(simulation: Simulation) -> None:
-    """Nothing of a rebalance is told that was not told to have begun, and nothing lasts a negative time."""
+    """Check that events belong to a rebalance that has started, with times of at least zero."""
     started: dict[str | None, set[str | None]] = {}
     current: dict[str | None, str | None] = {}
     for event in simulation.world.events:

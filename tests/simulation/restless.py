@@ -21,9 +21,9 @@ class RestlessCluster:
     """Three brokers, connections to them, and what happens to them."""
 
     MISTAKES: ClassVar[float] = 0.03
-    """How often a client asks a broker that is not in charge."""
+    """Probability of a request to the wrong broker."""
     KEPT_RUNNING: ClassVar[int] = 1
-    """So many brokers are not stopped."""
+    """Number of brokers that always run."""
     PAUSES_MS: ClassVar[tuple[int, ...]] = (1, 1, 5, 300)
 
     def __init__(self, seed: int, **settings: Any) -> None:
@@ -37,46 +37,44 @@ class RestlessCluster:
         self._clients: dict[int, Client] = {}
 
     def actions(self) -> dict[Callable[[], None], float]:
-        """What may happen in a step, and how often compared with the others."""
+        """Return the possible actions with their weights."""
         raise NotImplementedError
 
     def step(self) -> None:
-        """One of the actions."""
         self.steps += 1
         actions = self.actions()
         self.random.choices([*actions], [*actions.values()])[0]()
 
     def say(self, line: str) -> None:
-        """Puts down what happened, for whoever looks for the reason of a failure."""
+        """Record what happened, for the report of a failure."""
         self.transcript.append(f"{self.cluster.clock.now_ms():>8} {line}")
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Tells how to see a failure again, and what happened before it."""
+        """Return how to reproduce a failure, and what happened before it."""
         try:
             yield
         except Exception:
             print(f"KOHORT_SEED={self.seed}, step {self.steps}; before:", *self.transcript, sep="\n")
             raise
 
-    # Who is to be asked
+    # the right broker
 
     def client_of(self, leader: int) -> Client | None:
-        """A connection to a node, or sometimes to another one; None if it does not run."""
+        """Return a connection to a node, sometimes to a wrong one, or None if it does not run."""
         node = self.cluster.node(leader)
         if self.random.random() < self.MISTAKES:
             node = self.random.choice(self.cluster.nodes)
         return self.connected(node.id - 1) if node is not None and node.running else None
 
     def connected(self, number: int) -> Client:
-        """The connection to a node that runs."""
         client = self._clients.get(number)
         if client is None or client.closed:
             client = self._clients[number] = self.broker.client(number)
         return client
 
     def coordinator(self, group: str) -> Client | None:
-        """A connection to the group's coordinator, as `client_of` finds it."""
+        """Return a connection to the group's coordinator, as `client_of` does."""
         home = self.cluster.offsets_topic.home_of(group)
         return None if home is None else self.client_of(home)
 
@@ -102,13 +100,13 @@ class RestlessCluster:
             self.broker.server.stop_node(node)
 
     def starts(self) -> None:
-        """One of the brokers that were stopped."""
+        """Start one of the stopped brokers."""
         stopped = [node for node in self.cluster.nodes if not node.running]
         if stopped:
             self._starts(self.random.choice(stopped))
 
     def all_run(self) -> None:
-        """From now on everybody runs, and nobody is mistaken."""
+        """Start all brokers and stop all mistakes."""
         for node in self.cluster.nodes:
             if not node.running:
                 self._starts(node)

@@ -1,4 +1,4 @@
-"""An account of what members of share groups were told of records, and what may not be told after that.
+"""A record of the deliveries to members of share groups, and of those forbidden afterwards.
 
 It goes by requests and answers alone. An answer may come late: what it gives was acquired at some time after its
 request was sent. So a member surely holds a record until the shortest lock that counted meanwhile would be over,
@@ -40,14 +40,14 @@ class Hold(NamedTuple):
 
 @dataclass
 class Ledger:
-    """By group and partition, then by offset. `turn` counts what is said and heard."""
+    """Deliveries by group and partition, then by offset. `turn` counts requests and responses."""
 
     turn: int = 0
     held: dict[Key, dict[int, Hold]] = field(default_factory=dict)
     done: dict[Key, dict[int, int]] = field(default_factory=dict)
     """What was accepted, rejected or called a gap, and the turn in which that was acknowledged."""
     perhaps_done: dict[Key, Counter[int]] = field(default_factory=dict)
-    """How many times somebody wanted to be done with a record, and never heard that this does not count."""
+    """Number of requests to process a record that were not rejected."""
     often: dict[Key, set[int]] = field(default_factory=dict)
     """What was delivered as often as the limit allows, or as it once did."""
     delivered: int = 0
@@ -57,7 +57,7 @@ class Ledger:
     def was_delivered(
         self, key: Key, offsets: range, count: int, asked: Asked, until_ms: int, era: object, now_ms: int
     ) -> None:
-        """A member hears that it holds records, at least until `until_ms`. Raises AssertionError."""
+        """Record that a member holds records until `until_ms` or later. Raises AssertionError for a conflict."""
         self.delivered += len(offsets)
         self.again += len(offsets) * (count > 1)
         fresh = now_ms < until_ms and era == asked.eras.get(key[1])
@@ -75,22 +75,22 @@ class Ledger:
                 held[offset] = Hold(asked.member, asked.node, until_ms, era)
 
     def gives_up(self, key: Key, offsets: Iterable[int], member: str) -> None:
-        """A member is about to say what has become of records."""
+        """Record that a member is about to acknowledge records."""
         held = self.held.get(key, {})
         for offset in offsets:
             if offset in held and held[offset].member == member:
                 del held[offset]
 
     def gives_up_all(self, member: str, node: int) -> None:
-        """A member's session is about to end, or its connection."""
+        """Record that a member's session or connection is about to end."""
         for held in self.held.values():
             for offset in [each for each, hold in held.items() if (hold.member, hold.node) == (member, node)]:
                 del held[offset]
 
     def holds_on(self, key: Key, offsets: Iterable[int], member: str, until_ms: int, *, is_sure: bool) -> None:
-        """A member renews its locks: they end at `until_ms`, or later. With other settings that may be sooner.
+        """Record a renewal of locks until `until_ms` or later, which other settings may shorten.
 
-        is_sure: it has heard that this counts; before that it may or may not.
+        Before the response `is_sure` is false.
         """
         held = self.held.get(key, {})
         for offset in offsets:
@@ -99,21 +99,20 @@ class Ledger:
                 held[offset] = hold._replace(until_ms=until_ms if is_sure else min(hold.until_ms, until_ms))
 
     def wants_done(self, key: Key, offsets: Iterable[int]) -> None:
-        """Somebody is about to say that records need not be delivered again."""
+        """Record a request after which records need no delivery."""
         self.perhaps_done.setdefault(key, Counter()).update(offsets)
 
     def is_not_done(self, key: Key, offsets: Iterable[int]) -> None:
-        """It was refused before anything was written. What others have said of the same records may count."""
+        """Record that such a request was rejected before a write; others may still count."""
         self.perhaps_done[key].subtract(offsets)
 
     def is_done(self, key: Key, offsets: Iterable[int]) -> None:
-        """It was acknowledged."""
         done = self.done.setdefault(key, {})
         for offset in offsets:
             done.setdefault(offset, self.turn)
 
     def accounts_for(self, key: Key, offset: int) -> bool:
-        """Whether a record need not be delivered any more."""
+        """Return whether a record need not be delivered again."""
         if offset in self.done.get(key, {}) or offset in self.often.get(key, ()):
             return True
         return self.perhaps_done.get(key, Counter())[offset] > 0

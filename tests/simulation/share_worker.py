@@ -1,6 +1,6 @@
 """A member of a share group in a simulated cluster: its connections, what it makes of records, its mistakes.
 
-It has a connection to its coordinator and one to each leader, and asks one thing at a time on each.
+It has a connection to its coordinator and one to each leader, and sends one request at a time on each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Sent(NamedTuple):
 
 @dataclass(eq=False, kw_only=True)
 class Worker(ShareConsumer):
-    """See above. `act` does what its client would do next."""
+    """A simulated share consumer whose `act` performs its next action."""
 
     world: Queues
     limits: dict[str, int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Worker(ShareConsumer):
     # Connections
 
     def asks(self, node: int, said: Said, words: Words | None = None) -> None:
-        """Sends a request on the connection to a leader or the coordinator, if that runs."""
+        """Send a request to a leader or the coordinator, if it runs."""
         client = self._clients.get(node)
         if client is None or client.closed:
             self.hangs_up(node)
@@ -86,16 +86,16 @@ class Worker(ShareConsumer):
         self.listens()
 
     def _finals(self, at: At, types: Mapping[int, int]) -> list[int]:
-        """What of a partition it wants to be done with, as far as that can be written.
+        """Return acknowledgements that end a delivery and can be written.
 
-        What lies before the start is taken without a look, and nothing is written of it: it may come again from another
-        leader. Source: Kafka's `SharePartition.acknowledge`.
+        Those below the start are accepted without a check or a write, so another leader may redeliver them. Source:
+        Kafka's `SharePartition.acknowledge`.
         """
         start = self.world.start_of(self.group_id, at)
         return [each for each in types if each >= start and types[each] in (GAP, ACCEPT, REJECT)]
 
     def _notes(self, words: Words, finals: Mapping[At, list[int]]) -> None:
-        """What it is about to say is its own no more."""
+        """Record that a worker is about to acknowledge these records."""
         for at, types in words.items():
             key = self.group_id, at
             self._renews(key, types, self.world.now_ms(), is_sure=False)
@@ -103,7 +103,7 @@ class Worker(ShareConsumer):
             self.world.ledger.wants_done(key, finals[at])
 
     def listens(self) -> None:
-        """Takes the answers that have come, and notices which connections are gone."""
+        """Process responses that have arrived, and notice lost connections."""
         for node, client in list(self._clients.items()):
             if self._clients.get(node) is not client:
                 continue  # it has hung up meanwhile
@@ -116,9 +116,9 @@ class Worker(ShareConsumer):
                 self.hangs_up(node)
 
     def hangs_up(self, node: int) -> None:
-        """The connection ends, and with it the session there; the answer to what was asked is lost.
+        """Disconnect, which ends the session and loses pending responses.
 
-        Who has asked to close its session is on its way out: it does not come back under its name.
+        A worker that has requested to close its session does not return under its name.
         """
         client = self._clients.pop(node, None)
         sent = self._sent.pop(node, None)
@@ -135,18 +135,18 @@ class Worker(ShareConsumer):
             self.forget()
 
     def loses_connection(self) -> None:
-        """One of its connections breaks, perhaps with an answer on its way."""
+        """Interrupt one of its connections, perhaps with a response on its way."""
         if self._clients:
             self.hangs_up(self.world.random.choice(sorted(self._clients)))
 
     def forget(self) -> None:
-        """It crashes: what acts next is a new process."""
+        """Reset the worker as after a crash, so that a new process acts next."""
         for node in list(self._clients):
             self.hangs_up(node)
         self.epoch, self.owned, self.sessions = 0, set(), {}
         self.member_id = self.world.new_member_id()
 
-    # What it hears
+    # responses
 
     def _hears(self, node: int, sent: Sent, response: Any) -> None:
         self.world.ledger.turn += 1
@@ -183,7 +183,7 @@ class Worker(ShareConsumer):
             ledger.is_not_done(key, sent.finals[at])
 
     def _renews(self, key: Key, types: Mapping[int, int], since_ms: int, *, is_sure: bool) -> list[int]:
-        """What it holds anew, from some time since then on."""
+        """Record renewed locks, which start between the request and now."""
         renewed = [each for each in types if types[each] == RENEW]
         until_ms = since_ms + self.world.shortest_lock_ms(self.group_id, since_ms)
         self.world.ledger.holds_on(key, renewed, self.member_id, until_ms, is_sure=is_sure)
@@ -204,7 +204,7 @@ class Worker(ShareConsumer):
     # What it does
 
     def act(self) -> None:
-        """What its client does next: it beats, says something of records, or fetches."""
+        """Perform the client's next action: a heartbeat, an acknowledgement or a fetch."""
         random = self.world.random
         self.listens()
         if HOME not in self._sent and (not self.epoch or random.random() < 0.2):
@@ -219,7 +219,7 @@ class Worker(ShareConsumer):
             self._works(node, by_leader.get(node, set()))
 
     def _works(self, node: int, wanted: set[At]) -> None:
-        """Says something of what it has of a leader, and asks for more, in one request or in two."""
+        """Acknowledge some records of a leader and fetch more, in one or two requests."""
         random = self.world.random
         words = self._words(node)
         renews = any(RENEW in types.values() for types in words.values())
@@ -236,7 +236,7 @@ class Worker(ShareConsumer):
             self.in_hand.pop(node, None)
 
     def _words(self, node: int) -> dict[At, dict[int, int]]:
-        """What it makes of some of its records."""
+        """Choose acknowledgements for some of its records."""
         random, words = self.world.random, {}
         for at, offsets in sorted(self.in_hand.get(node, {}).items()):
             named = sorted(offsets)
@@ -258,7 +258,7 @@ class Worker(ShareConsumer):
             self.in_hand[node][at].difference_update(types)
 
     def closes(self) -> None:
-        """Ends one of its sessions, or leaves the group."""
+        """Close one of its sessions, or leave the group."""
         nodes = [each for each in self.sessions if each not in self._sent]
         if nodes and self.world.random.random() < 0.7:
             node = self.world.random.choice(nodes)
@@ -271,7 +271,7 @@ class Worker(ShareConsumer):
             self.asks(HOME, self.leave())
 
     def lies(self) -> None:
-        """Says something of records that are not its own, or names another epoch of its session."""
+        """Acknowledge foreign records, or send another session epoch."""
         random = self.world.random
         nodes = [each for each, session in self.sessions.items() if each not in self._sent and session.epoch > 0]
         if not nodes or not self.owned:

@@ -1,4 +1,4 @@
-"""Share groups on the restless cluster of a bank, driven by a seed, beside an account of what their members were told.
+"""Share groups on the restless cluster of a bank, driven by a seed, with a record of deliveries.
 
 Producers write with and without transactions. Members of two groups, one of which wants committed records only, join,
 leave, crash, fall silent, lose answers, say things of records that are not theirs, and let locks expire. Leaders and
@@ -53,7 +53,7 @@ FAILURES = (E.not_enough_replicas, E.kafka_storage_error, E.message_too_large)
 
 
 class Seen(NamedTuple):
-    """Where a share partition was: ranges of offsets with their states, counts, and whether somebody has them."""
+    """State of a share partition: ranges of offsets with states, counts, and whether they are locked."""
 
     partition: SharePartition
     start: int
@@ -67,7 +67,7 @@ class Queues(Bank):
         super().__init__(seed, **SETTINGS)
         self.ledger = Ledger()
         self.happened: Counter[str] = Counter()
-        """What members heard, by what it was about and the error."""
+        """Number of responses by request and error."""
         self.records: list[set[int]] = [set() for _ in range(PARTITIONS)]
         """By partition the offsets of all records that were ever written."""
         self._read_to = [0] * PARTITIONS
@@ -77,9 +77,9 @@ class Queues(Bank):
         for group in SHARE_GROUPS:
             self.configures(group)
         self.given: list[tuple[Worker, int, range]] = []
-        """What members were given since somebody looked: partitions and offsets."""
+        """Deliveries since the last check: partitions and offsets."""
         self.seen: dict[tuple[str, int], Seen] = {}
-        """What leaders knew when somebody looked last, by group and partition."""
+        """State of leaders at the last check, by group and partition."""
         self._lost: set[tuple[str, int]] = set()
         self._left_alone: Counter[tuple[str, int]] = Counter()
         """By group and node how often the last session of the group has ended with its connection."""
@@ -90,7 +90,7 @@ class Queues(Bank):
             self.state_writes.lingers = 0.2
         self._names = 0
         self.mistakes = 0.02
-        """How often a member asks a node that does not lead."""
+        """Probability of a request to a node that is not the leader."""
         self.workers = [self._new_worker(number) for number in range(7)]
 
     def _new_worker(self, number: int) -> Worker:
@@ -109,18 +109,18 @@ class Queues(Bank):
         return self.cluster.clock.now_ms()
 
     def reaches(self, group: str, node: int) -> Client | None:
-        """A new connection to a node, or to the group's coordinator; None: it does not run."""
+        """Open a connection to a node or the group's coordinator, or return None if it does not run."""
         home = self.cluster.offsets_topic.home_of(group) if node == HOME else node
         found = None if home is None else self.cluster.node(home)
         return self.broker.client(found.id - 1) if found is not None and found.running else None
 
     def leader_of(self, at: At) -> int:
-        """The node that leads a partition, or sometimes another one."""
+        """Return the node that leads a partition, or sometimes another one."""
         mistaken = self.random.random() < self.mistakes
         return self.random.choice(self.cluster.nodes).id if mistaken else self.topic.partitions[at[1]].leader
 
     def eras(self, group: str) -> dict[At, object]:
-        """What must stay the same for locks to stay: leaders, and that each always has a session of the group."""
+        """Return what must be unchanged for locks to stay: leaders, and sessions of the group at each."""
         return {(self.topic.topic_id, index): self._era(group, index) for index in range(PARTITIONS)}
 
     def _era(self, group: str, index: int) -> object:
@@ -128,27 +128,27 @@ class Queues(Bank):
         return partition.leader_epoch, self._left_alone[group, partition.leader]
 
     def session_lost(self, group: str, node: int) -> None:
-        """A connection has ended. With the last session of a group at a node goes what is known of it there."""
+        """Record a lost connection; the group's last session at a node ends its cached state."""
         self._lost.add((group, node))
 
     def is_record(self, at: At, offset: int) -> bool:
-        """Whether there is a record at an offset; else it is the end of a transaction."""
+        """Return whether an offset has a record rather than a transaction marker."""
         self.reads_on()
         return offset in self.records[at[1]]
 
     def start_of(self, group: str, at: At) -> int:
-        """Where a group begins at a partition, as its leader knows."""
+        """Return the start of a group at a partition, by its leader's state."""
         known = self.led(group, at[1])
         return 0 if known is None else known.in_flight.start
 
     def shortest_lock_ms(self, group: str, since_ms: int) -> int:
-        """The shortest time for which records were locked since then."""
+        """Return the shortest lock duration since then."""
         known = self._locks_since[group]
         before = [lock_ms for at_ms, lock_ms in known if at_ms < since_ms]
         return min([*before[-1:], *(lock_ms for at_ms, lock_ms in known if at_ms >= since_ms)])
 
     def was_delivered(self, worker: Worker, what: Delivered, asked: Asked, until_ms: int) -> None:
-        """A member hears that it holds records. Those that were deleted come with the others of their batch (heard)."""
+        """Record a delivery; deleted records are delivered with the rest of their batch."""
         key, index = (worker.group_id, what.at), what.at[1]
         start = self.topic.partitions[index].log.log_start_offset
         offsets = range(max(what.first_offset, start), what.last_offset + 1)
@@ -161,20 +161,20 @@ class Queues(Bank):
     # What is known where
 
     def led(self, group: str, index: int) -> SharePartition | None:
-        """A share partition, as its leader knows it."""
+        """Return a share partition of its leader."""
         node = self.cluster.node(self.topic.partitions[index].leader)
         key = SharePartitionKey(group, self.topic.topic_id, index)
         return None if node is None else node.led_share_partitions.find(key)
 
     def state_of(self, group: str, index: int) -> ShareState | None:
-        """What its share coordinator knows, if there is one."""
+        """Return the state at the share coordinator, or None."""
         key = SharePartitionKey(group, self.topic.topic_id, index)
         coordinator = self.cluster.share_state_topic.coordinator_of(key.text)
         states = E.not_coordinator if coordinator is None else coordinator.states_of(key)
         return None if isinstance(states, E) else states.get(key)
 
     def reads_on(self) -> None:
-        """Takes note of what was written to the log since."""
+        """Read what was written to the log since."""
         for partition, known in zip(self.topic.partitions, self.records, strict=True):
             log = partition.log
             at = max(self._read_to[partition.index], log.log_start_offset)
@@ -207,7 +207,7 @@ class Queues(Bank):
         self._lost.clear()
 
     def turns(self) -> None:
-        """Whatever needs no time happens."""
+        """Run everything that needs no time."""
         while self.broker.loop.run_soon():
             pass
 
@@ -221,7 +221,7 @@ class Queues(Bank):
             worker.act()
 
     def plainly(self) -> None:
-        """Somebody without a transaction writes some records at once."""
+        """Write some records without a transaction."""
         partition, count = self.random.randrange(PARTITIONS), self.random.choice((1, 1, 3, 8, 20))
         records = [Record(None, b"plain", self.cluster.clock.epoch_ms) for _ in range(count)]
         told = self.sends(partition, build_batch(records), None)
@@ -247,13 +247,13 @@ class Queues(Bank):
         worker.silent_until_ms = self.now_ms() + self.random.choice((0, 5_000))
 
     def falls_silent(self) -> None:
-        """It is alive, and will go on as if nothing had been."""
+        """Pause a member, which later continues with its old state."""
         worker = self.random.choice(self.workers)
         self.say(f"{worker} falls silent")
         worker.silent_until_ms = self.now_ms() + self.random.choice((3_000, 8_000, 20_000))
 
     def loses_answer(self) -> None:
-        """One of its connections breaks."""
+        """Interrupt one of a member's connections."""
         worker = self.random.choice(self.workers)
         worker.loses_connection()
 
@@ -278,7 +278,6 @@ class Queues(Bank):
         self.configures(self.random.choice(SHARE_GROUPS))
 
     def configures(self, group: str) -> None:
-        """Other settings count from now on."""
         lock_ms, limit = self.random.choice(LOCKS_MS), self.random.choice(LIMITS)
         self.say(f"{group} locks for {lock_ms} ms, delivers {limit} times")
         self._locks_since.setdefault(group, []).append((self.now_ms(), lock_ms))
@@ -293,7 +292,6 @@ class Queues(Bank):
         assert refused is None, refused
 
     def moves_states(self) -> None:
-        """A share coordinator moves."""
         running = [node for node in self.cluster.nodes if node.running]
         topic = self.cluster.topics.by_name("__share_group_state")
         if running and topic is not None:
@@ -304,9 +302,9 @@ class Queues(Bank):
     # The end
 
     def comes_to_rest(self, look: Callable[[], None], rounds: int = 400) -> None:
-        """Nothing fails any more, and everybody accepts all until nothing is left. Calls `look` now and then.
+        """Disable failures, and accept records until none remain, with calls of `look`.
 
-        Raises AssertionError if there is no end.
+        Raises AssertionError if that never happens.
         """
         self.state_writes.fails = self.state_writes.lingers = 0.0
         self.state_writes.report(len(self.state_writes.waiting))
@@ -334,13 +332,13 @@ class Queues(Bank):
         raise AssertionError(f"no end after {rounds} rounds")
 
     def _waits(self, look: Callable[[], None]) -> None:
-        """A second, in which no lock begins and ends."""
+        """Let a second pass, in which no lock starts and ends."""
         self.broker.loop.wait(1_000)
         self.turns()
         look()
 
     def _is_at_the_end(self, group: str, index: int) -> bool:
-        """Whether nothing is left to do. The start may stay before records that were aborted: share-groups.md §11."""
+        """Return whether all is processed; the start may stay before aborted records: share-groups.md §11."""
         known, high_watermark = self.led(group, index), self.topic.partitions[index].log.high_watermark
         if known is None:
             return False

@@ -1,4 +1,4 @@
-"""What holds at every moment for share groups, beside what their members are told (`share_ledger.py`)."""
+"""Invariants of share groups, in addition to those of deliveries (`share_ledger.py`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Range = tuple[int, int, int, int, bool]
 
 
 def records_go_their_way(queues: Queues) -> None:
-    """At one leader counts grow by one, what is done with stays so, and the start never goes back."""
+    """Check that counts of one leader grow by one, records stay processed, and the start never decreases."""
     for group in SHARE_GROUPS:
         for index in range(PARTITIONS):
             known, before = queues.led(group, index), queues.seen.get((group, index))
@@ -47,7 +47,7 @@ def _ranges(in_flight: InFlight) -> Iterator[Range]:
 
 
 def _note_what_comes_often(queues: Queues, group: str, seen: Seen) -> None:
-    """What was delivered as often as the lowest limit may be archived, when its time is up."""
+    """Record offsets that may be archived because of the lowest delivery limit."""
     key = group, (seen.partition.key.topic_id, seen.partition.key.partition)
     for first, last, _, count, _ in seen.ranges:
         if count >= min(LIMITS):
@@ -55,7 +55,7 @@ def _note_what_comes_often(queues: Queues, group: str, seen: Seen) -> None:
 
 
 def _overlapping(old: list[Range], new: list[Range]) -> Iterator[tuple[Range, Range]]:
-    """Pairs of ranges that have offsets in common; both are in order."""
+    """Yield pairs of ranges with common offsets; both are in order."""
     at = 0
     for each in new:
         while at < len(old) and old[at][1] < each[0]:
@@ -75,7 +75,7 @@ def _follows(name: str, old: Range, new: Range) -> None:
 
 
 def nobody_is_given_what_is_not_committed(queues: Queues) -> None:
-    """In a group that wants committed records only."""
+    """Check that read_committed groups get no uncommitted records."""
     given, queues.given = queues.given, []
     wanted = [each for each in given if each[0].group_id == COMMITTED]
     if not wanted:
@@ -87,7 +87,7 @@ def nobody_is_given_what_is_not_committed(queues: Queues) -> None:
 
 
 def what_is_written_follows(queues: Queues) -> None:
-    """What the share coordinator knows is in order, and begins no later than what its leader knows."""
+    """Check that the share coordinator's state is in order and starts no later than its leader's."""
     for group in SHARE_GROUPS:
         for index in range(PARTITIONS):
             state, known = queues.state_of(group, index), queues.led(group, index)
@@ -105,7 +105,7 @@ PROMISES = (records_go_their_way, nobody_is_given_what_is_not_committed, what_is
 
 
 def the_log_tells_the_same_states(queues: Queues) -> None:
-    """When nothing is being written: who loads a partition of the state topic knows what its coordinator knows."""
+    """Check, when nothing is being written, that a loaded state partition equals the coordinator's state."""
     topic = queues.cluster.topics.by_name("__share_group_state")
     if queues.state_writes.waiting or topic is None:
         return
@@ -129,7 +129,7 @@ def the_log_tells_the_same_states(queues: Queues) -> None:
 
 
 def nothing_was_lost_or_skipped(queues: Queues) -> None:
-    """At the end each record was accepted, rejected, or delivered as often as the limit allows."""
+    """Check at the end that each record was accepted, rejected, or delivered up to the limit."""
     queues.reads_on()
     for group in SHARE_GROUPS:
         for partition in queues.topic.partitions:

@@ -54,7 +54,7 @@ class Client(Speaker):
         assert isinstance(ticket, Asked)
         self.simulation.heard(ticket)
         if self.waiting is not ticket:
-            return  # the connection was lost, or asked anew on another one
+            return  # the connection was lost, or the request repeated on another one
         self.waiting = None
         if ticket.kind == "join_group":
             super().hear(ticket)
@@ -91,7 +91,7 @@ class Simulation:
         self.offset = 0
         self.next_offset = ("", 0, 0)
         self.asked: list[Asked] = []
-        """All of them, in order."""
+        """All responses in order."""
         self.clients = [self._client(number) for number in range(14)]
 
     def _client(self, number: int) -> Client:
@@ -110,7 +110,7 @@ class Simulation:
         client.begin(self)
         return client
 
-    # What is heard
+    # responses
 
     def new_ticket(self, client: Client, what: str) -> Asked:
         ticket = Asked(
@@ -129,8 +129,8 @@ class Simulation:
         self.tickets.remove(ticket)
         group = world.coordinator.classic_group(ticket.group_id)
         if ticket.kind == "join_group" and error is E.unknown_server_error:
-            self.unsaved.add(ticket.group_id)  # a static member is back under a new id, and no record says so
-        # A static member's return may be written when the next rebalance has begun; it hears who leads then.
+            self.unsaved.add(ticket.group_id)  # no record has the new id of a returned static member
+        # The return of a static member may be written during the next rebalance; it gets that one's leader.
         if ticket.kind == "join_group" and error is E.none and group is not None and group.state is not PREPARING:
             self.incarnations[id(group)] = group
             self.leaders.setdefault((id(group), ticket.heard.generation_id), set()).add(ticket.heard.leader)
@@ -160,7 +160,6 @@ class Simulation:
     # What happens
 
     def step(self) -> None:
-        """One thing happens."""
         random = self.random
         action = random.choices(
             (
@@ -205,7 +204,7 @@ class Simulation:
         self.world.write(error, count)
 
     def partition_moves(self) -> None:
-        """What was being written when it goes is in the log or is not; nobody is told."""
+        """Unload a partition; pending writes may be in the log, without responses."""
         world, partition = self.world, self.random.randrange(2)
         self.say(f"partition {partition} moves away and comes back")
         self.break_off(partition)
@@ -221,7 +220,7 @@ class Simulation:
             self.loading[partition] = Loading(world.coordinator, partition), iter(compacted(world.log[partition]))
 
     def partition_loads(self) -> None:
-        """A load goes on for a while; it may come to its end."""
+        """Run a part of a load, which may complete."""
         for partition, (loading, records) in list(self.loading.items()):
             self.say(f"partition {partition} is loading")
             for key, value in islice(records, self.random.randint(0, 20)):
@@ -230,7 +229,6 @@ class Simulation:
                 self.loads_up(partition)
 
     def loads_up(self, partition: int) -> None:
-        """A load that is under way comes to its end."""
         if partition in self.loading:
             loading, records = self.loading.pop(partition)
             for key, value in records:
@@ -239,7 +237,7 @@ class Simulation:
             self.world.settle()
 
     def break_off(self, partition: int) -> None:
-        """It moves again before it is loaded."""
+        """Move the partition again before it is loaded."""
         if partition in self.loading:
             self.loading.pop(partition)[0].fail()
 
@@ -266,7 +264,7 @@ class Simulation:
         self._pick(client)(client)
 
     def _pick(self, client: Client) -> Callable[[Client], None]:
-        """Mostly what a consumer does next, sometimes something else."""
+        """Choose mostly the next action of a consumer, sometimes another one."""
         if self.random.random() < 0.12:
             return self.random.choice((self.joins, self.syncs, self.commits, self.crashes, self.leaves, self.changes))
         if client.generation < 0:
@@ -315,7 +313,7 @@ class Simulation:
         client.forget()
 
     def crashes(self, client: Client) -> None:
-        """Says nothing for a while; then it knows, or does not know, who it was."""
+        """Stop a member, which later continues with or without its member id."""
         client.waiting = None
         client.crashed_until_ms = self.world.now_ms + self.random.choice((1_000, 20_000, 100_000))
         if self.random.random() < 0.7:
@@ -323,7 +321,7 @@ class Simulation:
         self.say(f"{client.name} crashes")
 
     def changes(self, client: Client) -> None:
-        """Other topics, other protocols, other timeouts; now and then bytes that nobody can read."""
+        """Alter topics, protocols or timeouts of a member, or send unreadable metadata."""
         random = self.random
         metadata = subscription(*random.sample(TOPICS, random.randint(0, 2)))
         names = random.choice((("range",), ("range", "sticky"), ("sticky", "range")))

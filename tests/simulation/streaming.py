@@ -2,7 +2,7 @@
 
 Threads of several processes join, leave, crash, alone or with their process, fall silent, keep tasks for too long, lose
 answers, lie about epochs and tasks. Source topics come, grow and go, internal topics are deleted, the number of standby
-copies changes, and an application is deployed anew once its group was deleted. Coordinators move, brokers stop and
+copies changes, and an application is deployed again after its group's deletion. Coordinators move, brokers stop and
 start, writes fail or are reported late.
 """
 
@@ -69,7 +69,7 @@ class Streaming(Grouped):
         super().__init__(seed, **settings)
         self._create(COMES_AND_GOES, 2)
         self._deployed = dict.fromkeys(GROUPS, 0)
-        """How often an application was deployed anew."""
+        """Number of new deployments of an application."""
         self.replicas = dict.fromkeys(GROUPS, 0)
         """Standby copies that each group is set to have."""
         self.members: list[Thread] = [self._new_thread(number) for number in range(12)]
@@ -83,22 +83,22 @@ class Streaming(Grouped):
     # What threads ask of their world
 
     def topology_of(self, group_id: str) -> Topology:
-        """What is deployed as a group now."""
+        """Return the deployed topology of a group."""
         return Topology(epoch=self._deployed[group_id], subtopologies=APPLICATIONS[group_id])
 
     def topic_ids(self) -> dict[str, UUID]:
-        """Internal topics are made by the brokers: their names are noted here."""
+        """Return topic ids, and note the internal topics that brokers have created."""
         ids = super().topic_ids()
         self._names.update((topic_id, name) for name, topic_id in ids.items())
         return ids
 
     def check_commit(self, member: Member, at: tuple[UUID, int], epoch: int) -> None:
-        """Who commits is a member, at an epoch that was, and at an older one has had the active task since then."""
+        """Check that a committing member used a past epoch since which it has had the active task."""
         group = self.streams_group(member.group_id)
         if group is None:
             return
         known = group.members.get(member.member_id)
-        assert known is not None, f"{member} is nobody, and commits"
+        assert known is not None, f"{member} is not a member, but commits"
         current = known.current
         assert epoch <= current.epoch, f"{member} commits at {epoch}, an epoch of the future"
         if epoch < current.epoch:
@@ -111,7 +111,7 @@ class Streaming(Grouped):
     # Who coordinates
 
     def streams_group(self, group_id: str) -> StreamsGroup | None:
-        """The group, where it is coordinated now."""
+        """Return the group from its coordinator, or None."""
         coordinator = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if coordinator is None else coordinator.streams_group(group_id)
 
@@ -126,7 +126,7 @@ class Streaming(Grouped):
         }  # fmt: skip
 
     def process_dies(self) -> None:
-        """All threads of a group's process crash."""
+        """Stop all threads of a process without a leave."""
         one = self.random.choice(self.members)
         self.say(f"process {one.process_id} of {one.group_id} dies")
         dead = [each for each in self.members if (each.group_id, each.process_id) == (one.group_id, one.process_id)]
@@ -143,7 +143,6 @@ class Streaming(Grouped):
         self.random.choice(self.members).changes_itself()
 
     def changes_topics(self) -> None:
-        """A source topic comes, grows or goes, or an internal one is deleted."""
         name = self.random.choice((COMES_AND_GOES, COMES_AND_GOES, "foo", *INTERNAL, *INTERNAL))
         topic = self.cluster.topics.by_name(name)
         self.say(f"topic {name} changes")
@@ -156,18 +155,16 @@ class Streaming(Grouped):
             self.broker.server.act(partial(self._delete, topic))
 
     def changes_replicas(self) -> None:
-        """Another number of standby copies."""
         self.changes_replicas_of(self.random.choice(GROUPS), self.random.randrange(3))
 
     def changes_replicas_of(self, group_id: str, replicas: int) -> None:
-        """So many, from the next heartbeat on."""
         self.say(f"{group_id} has {replicas} standby copies")
         self.replicas[group_id] = replicas
         refused = self.cluster.group_configs.configure(group_id, {"streams.num.standby.replicas": str(replicas)})
         assert refused is None, refused
 
     def deploys(self) -> None:
-        """All threads of a group leave; if nobody is left, and it can be deleted, it comes back as another version."""
+        """Let all threads leave, and start another version if the group can be deleted."""
         group_id = self.random.choice(GROUPS)
         for thread in self.members:
             if thread.group_id == group_id:
@@ -178,7 +175,7 @@ class Streaming(Grouped):
         (result,) = client.asks("delete_groups", 2, groups_names=(group_id,)).results
         self.say(f"{group_id} is deleted <- {result.error_code.name}")
         if result.error_code is E.none:
-            self.counts["deployed anew"] += 1
+            self.counts["deployed again"] += 1
             self._deployed[group_id] += 1
             self.accepted = {key: offset for key, offset in self.accepted.items() if key[0] != group_id}
             self.tried = {key: offset for key, offset in self.tried.items() if key[0] != group_id}
@@ -186,10 +183,7 @@ class Streaming(Grouped):
     # The end
 
     def comes_to_rest(self, rounds: int = 600) -> None:
-        """Nothing fails any more, and all topics fit: an operator deletes internal topics that may not.
-
-        Raises AssertionError if threads do not come to rest.
-        """
+        """Disable failures and delete unsuitable internal topics. Raises AssertionError if threads do not stabilize."""
         self.nothing_fails()
         baz = self.cluster.topics.by_name(COMES_AND_GOES)
         for name in (*INTERNAL, *((COMES_AND_GOES,) if baz is not None and len(baz.partitions) != 2 else ())):

@@ -26,16 +26,15 @@ OFFSETS = "__consumer_offsets"
 
 
 def coordinators_know_one_owner_each(streaming: Streaming) -> None:
-    """By their own account; epochs are in order."""
+    """Check that coordinators have one owner per task, and ordered epochs."""
     for node in streaming.cluster.nodes:
         one_active_owner_each(node.coordinator)
 
 
 def nobody_works_on_what_another_one_does(streaming: Streaming) -> None:
-    """By what threads were told and have let go, as long as their group has them as members.
+    """Check that no active task of current members has two owners, and no process two copies.
 
-    No active task has two owners, and no process has two copies of a task. Who was fenced, and has not heard of it, may
-    be wrong.
+    A fenced member that does not know it yet may be wrong.
     """
     for group_id in GROUPS:
         group = streaming.streams_group(group_id)
@@ -60,7 +59,7 @@ def _members(streaming: Streaming, group: StreamsGroup) -> Iterable[Thread]:
 
 
 def an_epoch_is_known_to_its_group(streaming: Streaming) -> None:
-    """No thread has been told an epoch beyond its group's."""
+    """Check that no thread has an epoch beyond its group's."""
     for group_id in GROUPS:
         group = streaming.streams_group(group_id)
         for thread in () if group is None else _members(streaming, group):
@@ -76,7 +75,7 @@ PROMISES = (
 
 
 def epochs_only_grow(streaming: Streaming) -> None:
-    """In the log, until the group is deleted: its epoch by each record, that of its target, too."""
+    """Check that epochs of a group and its target only grow in the log, until its deletion."""
     topic = _offsets_topic(streaming)
     for partition in topic.partitions:
         epochs: dict[tuple[str, StreamsKind], int] = {}
@@ -103,9 +102,10 @@ def _note_epoch(epochs: dict[tuple[str, StreamsKind], int], key: bytes | None, v
 
 
 def the_log_tells_the_same(streaming: Streaming) -> None:
-    """When nothing is being written: who loads a partition knows what its coordinator knows, but what Kafka forgets.
+    """Check, when nothing is being written, that a loaded log equals the coordinator's state.
 
-    That is the topology with its numbers, the endpoints' epoch, and who wants all to end (streams-groups §4).
+    Exceptions are what Kafka keeps in memory only: the topology with its numbers, the endpoints' epoch, and the
+    shutdown request (streams-groups §4).
     """
     if streaming.writes.waiting:
         return
@@ -142,9 +142,9 @@ def _compare(streaming: Streaming, node: Node, index: int, topic: Topic) -> None
 
 
 def every_task_is_somebodys(streaming: Streaming) -> None:
-    """At the end: each task has one owner and as many standbys as processes allow, and no commit is lost.
+    """Check at the end that tasks have one owner and enough standbys, and no commit is lost.
 
-    What the answer gave that a thread has missed, its group takes for its own, as Kafka's does.
+    The group counts a task as a thread's even if the response was lost, as Kafka does.
     """
     for group_id in GROUPS:
         group = streaming.streams_group(group_id)
@@ -152,7 +152,7 @@ def every_task_is_somebodys(streaming: Streaming) -> None:
         assert group.state is StreamsGroupState.STABLE, f"{group_id} is {group.state}"
         assert group.configured is not None
         threads = list(_members(streaming, group))
-        assert len(threads) == len(group.members), f"{group_id} has members that nobody is"
+        assert len(threads) == len(group.members), f"{group_id} has unknown members"
         _check_tasks(streaming, group, threads)
     streaming.no_commit_is_lost()
 
@@ -172,6 +172,6 @@ def _check_tasks(streaming: Streaming, group: StreamsGroup, threads: list[Thread
     replicas = min(streaming.replicas[group.group_id], len({thread.process_id for thread in threads}) - 1)
     for name, tasks in group.configured.tasks.items():
         for task in ((name, each) for each in range(tasks)):
-            assert active[task] == 1, f"{group.group_id}: {task} is nobody's"
+            assert active[task] == 1, f"{group.group_id}: {task} has no owner"
             wanted = replicas if name in group.configured.stateful else 0
             assert standby[task] == wanted, f"{group.group_id}: {task} has {standby[task]} standbys, not {wanted}"

@@ -16,29 +16,29 @@ BEATS_AFTER_MS = 3_000
 """Then a heartbeat comes before commits."""
 HEARTBEAT = "streams_group_heartbeat"
 HAVE_ENDPOINTS = ("counts",)
-"""Groups with threads that can be asked. While topics do not fit, they may hear UNKNOWN_SERVER_ERROR, in Kafka, too.
+"""Groups with interactive queries. While topics do not fit, they may get UNKNOWN_SERVER_ERROR, as in Kafka.
 A thread ends with it, and another one begins."""
 
 
 class StreamsWorld(MemberWorld, Protocol):
-    """What a thread asks of its world beside that."""
+    """Additional environment of a thread."""
 
     def topology_of(self, group_id: str) -> Topology:
-        """What is deployed as a group now."""
+        """Return the deployed topology of a group."""
         ...
 
 
 @dataclass(eq=False, kw_only=True)
 class Thread(Member, StreamsMember):
-    """See above."""
+    """A simulated thread of a streams application."""
 
     world: StreamsWorld
     foreseen: ClassVar[tuple[E, ...]] = (*FORESEEN, E.invalid_request)
     beat_at_ms: int = 0
     missed: bool = False
-    """Whether an answer did not come since it joined: what that gave or took nobody tells it again, in Kafka, too."""
+    """Whether a response was lost since the join: its changes are not sent again, as in Kafka."""
     last_epoch: int = 0
-    """The epoch it heard last under its member id."""
+    """The last epoch received under its member id."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,7 +90,7 @@ class Thread(Member, StreamsMember):
             self.asks(self.next(), self._has_beaten)
 
     def _has_beaten(self, error: E) -> None:
-        """Now and then it takes its time to give tasks up, and now and then too much of it."""
+        """Process a heartbeat response, sometimes with a slow or too slow revocation."""
         self.missed |= error is not E.none
         if error is E.unknown_server_error:
             assert self.group_id in HAVE_ENDPOINTS, f"{self}: {error.name}"
@@ -102,14 +102,14 @@ class Thread(Member, StreamsMember):
                 self.holds_on_until_ms = self.world.now_ms() + self.world.random.choice((500, 2_000, 8_000))
 
     def changes_itself(self) -> None:
-        """What it says of itself is new: its group has another epoch."""
+        """Alter the member's metadata, so that its group gets another epoch."""
         self.tags, self.rack = {"zone": self.world.random.choice("xyz")}, self.world.random.choice((None, "r1", "r2"))
         self.is_full = True
 
     # What goes wrong
 
     def lies(self, by: int) -> None:
-        """Names an epoch of the past or the future, or a task that is somebody else's or nobody's."""
+        """Send a past or future epoch, or a foreign task."""
         random, epoch = self.world.random, self.epoch + by
         if self.epoch <= 0 or epoch <= 0 or self.asked is not None:
             return

@@ -1,4 +1,4 @@
-"""A whole cluster, driven by a seed: leaders move, brokers stop and start, clients look for whoever leads now.
+"""A whole cluster, driven by a seed: leaders move, brokers stop and start, clients look for the current leader.
 
 How to play a seed again, or more of them: tests/support/seeds.py.
 """
@@ -23,7 +23,7 @@ SEARCHING = (E.not_leader_or_follower, E.not_coordinator, E.coordinator_load_in_
 
 
 class Company(RestlessCluster):
-    """The cluster, somebody who asks it things, and all that was acknowledged."""
+    """The cluster, a client, and all acknowledged writes."""
 
     MISTAKES = 0.1
     KEPT_RUNNING = 0
@@ -94,7 +94,7 @@ class Company(RestlessCluster):
                     assert holders == ([node] if node is not None else [])
 
     def has_lost_nothing(self) -> None:
-        """All brokers run again: every acknowledged record and commit is told by those who lead now."""
+        """Start all brokers, and check that the leaders have every acknowledged record and commit."""
         self.all_run()
         self.broker.loop.wait(2_000)
         for (name, index), kept in self.produced.items():
@@ -139,6 +139,6 @@ def test_nothing_acknowledged_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch
             company.step()
             company.keeps_its_promises()
         company.has_lost_nothing()
-    assert company.refusals, "nobody ever asked the wrong broker"
+    assert company.refusals, "no request went to the wrong broker"
     assert company.committed
     assert company.produced

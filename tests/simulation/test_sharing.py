@@ -43,14 +43,14 @@ def test_promises_hold_with_small_slices(seed: int, size: int, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         ("locks end early", "'s, and goes to"),
         ("what is accepted may be had again", "is done with, and goes to"),
         ("what may be had is passed", "were never done with"),
     ],
 )
-def test_broken_invariant_is_detected(broken: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_invariant_is_detected(broken: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken == "locks end early":
         monkeypatch.setattr(SharePartition, "lock_expiry_ms", lambda self, now_ms: now_ms + 300)
     elif broken == "what is accepted may be had again":
@@ -59,12 +59,12 @@ def test_broken_invariant_is_detected(broken: str, told: str, monkeypatch: pytes
         released = (ARCHIVED, ACKNOWLEDGED, ACKNOWLEDGED, ARCHIVED)
         monkeypatch.setattr(transitions, "STATE_AFTER", released)
     queues = Queues(0)
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=message):
         _plays(queues, 1_500)
 
 
 def _plays(queues: Queues, steps: int) -> None:
-    """Under the eyes of the laboratory's oracle, who has nothing to say as long as promises are kept."""
+    """Play with the laboratory's safety checks, which must report nothing."""
     violations = _watches(queues)
     for number in range(steps):
         queues.step()

@@ -30,6 +30,6 @@ def test_promises(seed: int) -> None:
     except Exception:
         print(f"KOHORT_SEED={seed}, step {number}; before:", *simulation.transcript, sep="\n")
         raise
-    assert bool(simulation.world.events) == bool(seed % 2), "somebody listens in every other world"
+    assert bool(simulation.world.events) == bool(seed % 2), "every other world has a listener"
     events_tell_of_whole_rebalances(simulation)
     assert simulation.busy or not is_known(seed), "nothing much happened"

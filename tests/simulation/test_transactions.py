@@ -41,7 +41,7 @@ def test_all_or_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _is_settled(bank: Bank) -> None:
-    """Everything is decided: every reader comes to the end, and has heard what was committed, all of it."""
+    """Check that all readers reach the end and have received exactly the committed records."""
     for reader in bank.readers:
         reader.catches_up()
         assert reader.heard == [bank.committed_records(index) for index in range(PARTITIONS)]

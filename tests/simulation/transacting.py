@@ -1,4 +1,4 @@
-"""Transactional producers and readers of one cluster, driven by a seed, beside an account of what each must see.
+"""Transactional producers and readers of one cluster, driven by a seed, with a record of what each must see.
 
 Producers write to several partitions and commit offsets for groups; they commit, abort, crash in between, come back
 under the same id while a brother of theirs still runs, take too long, send things twice. Brokers stop and start,
@@ -33,7 +33,7 @@ LOST = (
     E.transaction_abortable,
     E.out_of_order_sequence_number,
 )
-"""A client gives up, and begins anew."""
+"""Raised when a client closes and starts again."""
 OLD, NEW = 0, 5
 """Clients that add partitions themselves, and such that leave it to the broker and get an epoch with each end."""
 
@@ -52,7 +52,7 @@ class Work:
 
 
 class Producer:
-    """One life of a transactional id: it ends when somebody else begins another one."""
+    """One incarnation of a transactional id, which ends when another one starts."""
 
     def __init__(self, transactional_id: str, form: int) -> None:
         self.id = transactional_id
@@ -64,13 +64,12 @@ class Producer:
         self.work: Work | None = None
 
     def begins(self, producer_id: int, epoch: int) -> None:
-        """It has this id and epoch now."""
         self.producer_id, self.epoch = producer_id, epoch
         self.sequences, self.added, self.last_batch, self.work = {}, set(), None, None
 
 
 class Bank(RestlessCluster):
-    """The cluster, those who use it, and the account."""
+    """The cluster, its clients, and the record of their transactions."""
 
     def __init__(self, seed: int, **settings: Any) -> None:
         super().__init__(
@@ -94,7 +93,7 @@ class Bank(RestlessCluster):
         self.readers = [Reader(self, number) for number in range(3)]
         self.counts = {"committed": 0, "aborted": 0, "fenced": 0, "refused": 0, "repeated": 0}
 
-    # Who is to be asked
+    # the right broker
 
     def leader(self, partition: int) -> Client | None:
         return self.client_of(self.topic.partitions[partition].leader)
@@ -112,7 +111,7 @@ class Bank(RestlessCluster):
         }  # fmt: skip
 
     def begins(self) -> None:
-        """A producer begins, whoever had its id before."""
+        """Start a producer, which fences the previous one of its id."""
         transactional_id = self.random.choice(IDS)
         client = self.home(transactional_id)
         if client is None:
@@ -201,7 +200,7 @@ class Bank(RestlessCluster):
         return part.error_code, part.base_offset
 
     def repeats(self) -> None:
-        """An answer was lost: the same batch comes again, and is in the log once."""
+        """Send a batch again as after a lost response; the log must contain it once."""
         producer = self.somebody()
         if producer is None or producer.last_batch is None or producer.work is None:
             return
@@ -275,7 +274,7 @@ class Bank(RestlessCluster):
                 self.done.append(producer.work)
 
     def plainly(self) -> None:
-        """Somebody without a transaction writes in between."""
+        """Write without a transaction."""
         partition = self.random.randrange(PARTITIONS)
         self.number += 1
         value = b"plain %d" % self.number
@@ -302,7 +301,7 @@ class Bank(RestlessCluster):
         return producer.work
 
     def refused(self, producer: Producer, error: E) -> None:
-        """A client that cannot go on gives up; its transaction may still be open."""
+        """Close a client that cannot continue; its transaction may still be open."""
         self.counts["refused"] += 1
         if error in AGAIN:
             return
@@ -321,12 +320,12 @@ class Bank(RestlessCluster):
             self.done.append(work)
 
     def works(self) -> list[Work]:
-        """All transactions that wrote anything, each once."""
+        """Return all transactions that wrote anything."""
         running = [each.work for each in self.producers if each.work is not None]
         return list({id(each): each for each in (*self.done, *running)}.values())
 
     def settle(self) -> None:
-        """Everything runs again, and whatever is open takes too long."""
+        """Start everything, and let open transactions time out."""
         self.all_run()
         for _ in range(6):
             self.broker.loop.wait(TIMEOUT_MS)
@@ -335,12 +334,12 @@ class Bank(RestlessCluster):
             work.committed = work.committed is True
 
     def committed_records(self, partition: int) -> list[tuple[int, bytes]]:
-        """What a reader of committed records is to see of a partition in the end: offset and value."""
+        """Return offsets and values that a read_committed reader must get from a partition."""
         works = [record for each in self.works() if each.committed for record in each.records]
         return sorted((offset, value) for index, offset, value in (*works, *self.plain) if index == partition)
 
     def committed_offsets(self) -> dict[tuple[str, int], int]:
-        """What groups have committed in the end: the last commit of a committed transaction."""
+        """Return the final offsets of groups: those of the last committed transaction."""
         latest: dict[tuple[str, int], tuple[int, int]] = {}
         for work in self.works():
             if work.committed:
@@ -349,7 +348,7 @@ class Bank(RestlessCluster):
         return {place: offset for place, (_, offset) in latest.items()}
 
     def offset_of(self, group: str, partition: int, *, stable: bool) -> tuple[E, int] | None:
-        """What OffsetFetch says; None: nobody answers now."""
+        """Return the response of OffsetFetch, or None without one."""
         client = self.coordinator(group)
         if client is None:
             return None

@@ -1,4 +1,4 @@
-"""What holds at every moment for transactions and for those who read what they have written."""
+"""Invariants of transactions and of their readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.simulation.transacting import GROUPS, Bank
 
 
 def transactions_hold_back_what_follows(bank: Bank) -> None:
-    """The last stable offset never passes a record that is undecided, and never goes back."""
+    """Check that the last stable offset never passes an undecided record and never decreases."""
     open_at: dict[int, int] = {}
     for work in bank.works():
         if work.committed is None:
@@ -24,7 +24,7 @@ def transactions_hold_back_what_follows(bank: Bank) -> None:
 
 
 def _was_timed_out(bank: Bank, partition: Partition, offset: int) -> bool:
-    """The account does not know of transactions that the coordinator has ended by itself: the log does."""
+    """Return whether the log shows that the coordinator ended a transaction by itself."""
     data = b"".join(bytes(chunk) for chunk in partition.log.batches())
     writer = next(batch.producer_id for batch in read_batches(data) if batch.base_offset == offset)
     return any(
@@ -34,7 +34,7 @@ def _was_timed_out(bank: Bank, partition: Partition, offset: int) -> bool:
 
 
 def nobody_hears_what_is_not_committed(bank: Bank) -> None:
-    """Readers hear each record once, in order, and only of transactions that were committed, or of none."""
+    """Check that readers get each record once, in order, without aborted transactions."""
     open_or_aborted = {
         (partition, offset) for work in bank.works() if not work.committed for partition, offset, _ in work.records
     }
@@ -47,7 +47,7 @@ def nobody_hears_what_is_not_committed(bank: Bank) -> None:
 
 
 def offsets_wait_for_their_transactions(bank: Bank) -> None:
-    """An offset is what a committed transaction has committed last; who wants stable ones waits for open ones."""
+    """Check that offsets are the last committed ones, and that stable reads wait for open transactions."""
     group, partition = bank.random.choice(GROUPS), bank.random.randrange(2)
     told = bank.offset_of(group, partition, stable=False)
     if told is not None:

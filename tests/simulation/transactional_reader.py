@@ -1,4 +1,4 @@
-"""A reader of committed records, beside a cluster whose nodes stop and whose leaders move."""
+"""A read_committed reader of a cluster whose nodes stop and whose leaders move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGAIN = (
     E.concurrent_transactions,
     E.not_enough_replicas,
 )
-"""A client asks again."""
+"""Raised when a client must retry."""
 
 
 class Reader:
@@ -36,7 +36,7 @@ class Reader:
         self.heard: list[list[tuple[int, bytes]]] = [[] for _ in range(PARTITIONS)]
 
     def polls(self, max_bytes: int = 300) -> None:
-        """One fetch of whatever its node leads; in a session it names only what has changed."""
+        """Fetch once from all partitions of a node; a session names only changed ones."""
         node = self._bank.cluster.nodes[self._node]
         self._node = (self._node + 1) % 3 if self._bank.random.random() < 0.1 or not node.running else self._node
         if not node.running or node is not self._bank.cluster.nodes[self._node]:
@@ -69,7 +69,7 @@ class Reader:
                     assert part.error_code in AGAIN, part.error_code
 
     def catches_up(self) -> None:
-        """Reads to the end, at one node after the other."""
+        """Read to the end, at one node after the other."""
         for self._node in range(3):
             self._session, self._told = (0, 0), {}
             before = None
@@ -78,7 +78,7 @@ class Reader:
                 self.polls(max_bytes=1 << 20)
 
     def _takes(self, part: Any) -> None:
-        """Source: how Kafka's `CompletedFetch` passes over aborted records."""
+        """Skip aborted records like Kafka's `CompletedFetch`."""
         data = b"".join(part.records or ())
         index = part.partition_index
         aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions)

@@ -42,7 +42,7 @@ class UnreliableWrites(BrokerHooks):
         return self._topic is None or effect.topic == self._topic
 
     def report(self, count: int) -> None:
-        """The oldest of them are reported."""
+        """Report the oldest pending writes."""
         now, self.waiting = self.waiting[:count], self.waiting[count:]
         for _, each in now:
             self._world.broker.server.act(each)

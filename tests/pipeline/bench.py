@@ -1,7 +1,7 @@
-"""Figures of the pipeline on synthetic logs, beside other tools on the same files: `make bench-pipeline`.
+"""Benchmark of the pipeline and other tools on the same synthetic logs: `make bench-pipeline`.
 
 Every round measures everything once, ours and the peers' in turn, so that a busy moment of the machine hits all;
-medians come at the end. Answers are compared: nobody is fast by doing less.
+medians come at the end. Results are compared, so that all do the same work.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def write_bronze(logs: Path, target: Path) -> None:
-    """The same records as Parquet, one file for each segment file."""
+    """Write the records as Parquet, one file per segment file."""
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(logs.rglob("*.log"))):
         tables = [records_of(chunk) for chunk in read_partition(partition_of(path) or 0, [path])]
@@ -127,7 +127,7 @@ class Bench:
     # --- measurements
 
     def cold(self, size: int = 0) -> None:
-        """With Spark and without, in turn. Goals are for size 0."""
+        """Measure runs with Spark and without, in turn; goals are for size 0."""
         seconds, memory = self._command(size, "--cluster", MASTER)
         alone, its_memory = self._command(size, "--engine", "local")
         figures = {
@@ -143,7 +143,7 @@ class Bench:
             )
 
     def _command(self, size: int, *arguments: str) -> tuple[float, TreeMemory]:
-        """The command as a person starts it: seconds from an empty machine to the report, and memory."""
+        """Run the command; returns seconds from an empty machine to the report, and memory."""
         from tests.pipeline.tree import TreeMemory
 
         begun = time.perf_counter()
@@ -221,7 +221,7 @@ class Bench:
             self.figures.add("movement", who, seconds)
 
     def all_sizes(self, spark: SparkSession) -> None:
-        """Files to report in a session that runs already, for each size."""
+        """Measure from files to report in a running session, for each size."""
         from kohort.pipeline.analysis.analysis_run import analyse
         from kohort.pipeline.job.spark_engine import SparkEngine
 
@@ -238,7 +238,7 @@ def committed(silver: Path) -> int:
 
 
 def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
-    """(partitions, sum of their longest gaps) as the analysis has them: packed, shuffled, one group at a time."""
+    """Return partitions and the sum of their longest gaps, computed by the analysis group by group."""
     from kohort.pipeline.analysis.packed_commits import unpack
     from kohort.pipeline.history.commit_history import CommitHistory
     from kohort.pipeline.history.silver_input import GroupRows, group_input
@@ -256,7 +256,7 @@ def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
 
 
 def movement_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
-    """(partitions compared, moved) over all generations, by the pipeline's own measure."""
+    """Return compared and moved partitions over all generations, by the pipeline's own measure."""
     from kohort.pipeline.history.inputs import Generation, Member
     from kohort.pipeline.history.movement import movement
     from kohort.pipeline.job.file_frames import silver_frame
@@ -280,7 +280,6 @@ def movement_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
 
 
 def slope(points: list[tuple[float, float]]) -> tuple[float, float]:
-    """(seconds at nothing, seconds for each million) of a straight line through (millions, seconds)."""
     if len(points) < 2:
         return points[0][1], 0.0
     found = statistics.linear_regression([p[0] for p in points], [p[1] for p in points])

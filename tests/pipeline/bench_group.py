@@ -22,7 +22,7 @@ START_MS, INTERVAL_MS = 1_760_000_000_000, 5_000
 
 
 def payloads(count: int) -> Iterator[bytes]:
-    """So many commits, as rows of silver packed by group."""
+    """Build this many commits, as rows of silver packed by group."""
     for first in range(0, count, PIECE):
         offset = np.arange(first, min(first + PIECE, count))
         rows, turn = len(offset), offset // PARTS
@@ -43,7 +43,7 @@ def payloads(count: int) -> Iterator[bytes]:
 
 
 def main(millions: float) -> None:
-    """Prints one line."""
+    """Measure one group and print one line."""
     count = round(1_000_000 * millions)
     begun_s = time.process_time()
     gold = gold_of_group("c", "g", payloads(count), GroupRows(until_ms=START_MS + count // PARTS * INTERVAL_MS))

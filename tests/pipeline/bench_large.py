@@ -1,6 +1,6 @@
 """One large log once, for real: `python -m tests.pipeline.bench_large [MILLIONS]`, 200 if left out.
 
-Writes a synthetic log, analyses it by the command that a person types, and prints time, memory and disk beside what was
+Writes a synthetic log, analyses it by the command that a person types, and prints time, memory and disk next to what was
 predicted. 200 million records want 25 GB of disk, which are given back, and on two quiet cores five minutes to be written.
 """
 
@@ -36,7 +36,7 @@ class Cost:
 
 
 def predicted(millions: float) -> Cost:
-    """By the figures of one, two and four million in docs/performance-measured.md, on two quiet cores."""
+    """Return the prediction from docs/performance-measured.md (one, two and four million, two quiet cores)."""
     return Cost(
         seconds=21 + 1.55 * millions,
         memory_gib=2.2 + 0.002 * millions,
@@ -46,7 +46,7 @@ def predicted(millions: float) -> Cost:
 
 
 def size_of(place: Path) -> int:
-    """Bytes of all files under a folder, while they come and go."""
+    """Return the bytes of all files under a folder, while files appear and disappear."""
     total = 0
     for folder, _, files in os.walk(place):
         for name in files:
@@ -58,7 +58,6 @@ def size_of(place: Path) -> int:
 
 
 def analysed(place: Path) -> tuple[Cost, float]:
-    """What it cost, and the processor time of all its processes."""
     over, largest = threading.Event(), [0]
 
     def look() -> None:
@@ -86,7 +85,6 @@ def analysed(place: Path) -> tuple[Cost, float]:
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.pipeline.bench_large", description=__doc__)
     parser.add_argument("millions", type=float, nargs="?", default=200, help="records, in millions")
     parser.add_argument(

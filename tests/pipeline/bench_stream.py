@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def write(kafka: object, stop: threading.Event) -> None:
-    """Every tenth of a second a tenth of the rate, as fifty groups with ten partitions each would commit."""
+    """Write a tenth of the rate every 0.1 s, as fifty groups with ten partitions each would commit."""
     began, written = time.monotonic(), 0
     while not stop.wait(max(0.0, began + written / RATE - time.monotonic())):
         for _ in range(RATE // 10 // PARTS):

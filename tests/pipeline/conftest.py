@@ -46,7 +46,7 @@ def incidents(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recor
 
 @pytest.fixture(scope="session")
 def all_recorded(recorded_groups: dict[str, GroupInput], incidents: Callable[[str], Recorded]) -> list[GroupInput]:
-    """The groups of all recordings, with all that their sources tell."""
+    """Return the groups of all recordings, with all of their sources."""
     found = list(recorded_groups.values())
     for name in RECORDED:
         found += incidents(name).groups.values()

@@ -1,4 +1,4 @@
-"""What a person who knows Kafka says about each group of the recording, in a form that a machine can compare.
+"""Findings of a Kafka expert about each group of the recording, in a form that tests can compare.
 
 Per group: (rule, client or None, {evidence: (value, tolerance)}). Times in milliseconds. Where the recording's own
 list of expectations counts from processes and we count from logs, the tolerance is a commit interval and a heartbeat.

@@ -2,8 +2,8 @@
 
     python -m tests.pipeline.killed_follower MINUTES [SEED]
 
-does it for long: so many minutes of load, starts of Spark included, and then the comparison. Ctrl-C ends the load, not the
-comparison. Every few seconds a process of the follower dies by SIGKILL: all of them, or one worker. Meanwhile gold,
+runs it longer: this many minutes of load, starts of Spark included, and then the comparison. Ctrl-C ends the load, not the
+comparison. Every few seconds processes of the follower are killed: all, or one worker. Meanwhile gold,
 findings.json and report.html are read again and again: none of them may be missing or half-written once it was there.
 """
 
@@ -34,14 +34,14 @@ from tests.pipeline.written_cluster import World
 
 GROUPS = tuple(f"group-{number:02}" for number in range(50))
 GOLD = ("rebalances", "generations", "member_sessions", "commit_minutes")
-"""Gold tables without samples of log ends, which are taken when somebody looks."""
+"""Gold tables without samples of log ends, whose times vary."""
 BATCHES = 2
 """Appended every LOAD_EVERY_S: 40 a second, of three records each."""
 LOAD_EVERY_S = 0.05
 STEP_MS = 2 * round(LOAD_EVERY_S * 1000 / BATCHES)
 """Longest time between two batches, so that their times go about as fast as the clock."""
 FIRST_KILL = (0.1, 3.0)
-"""How long nobody dies after a start, by the time that the start took: a busy machine needs longer for everything."""
+"""Time without kills after a start, relative to its duration, since a busy machine needs longer."""
 PROGRESS_EVERY_S = 60
 PATIENCE_S = 1_200
 
@@ -61,7 +61,7 @@ class Follower:
     """What it said last whenever it ended on its own."""
 
     def start(self) -> None:
-        """Goes on from where it was."""
+        """Start or continue the follower."""
         command = [sys.executable, "-m", "kohort.cli", "analyze", "--follow", self.address, "--out", str(self.out)]
         self.starts += 1
         self.started_at = time.monotonic()
@@ -76,7 +76,7 @@ class Follower:
         return self.out.with_suffix(".said").read_text().count("following ") >= self.starts
 
     def lives(self) -> bool:
-        """Nobody but a signal may end it: noted as wrong, and it is started again."""
+        """Check that only signals end it; otherwise note the error and start it again."""
         if self.process is None or self.process.poll() is None:
             return True
         self.ended.append(self.out.with_suffix(".said").read_text()[-3000:])
@@ -84,14 +84,14 @@ class Follower:
         return False
 
     def kill(self) -> None:
-        """The driver with its Java and its workers."""
+        """Kill the driver with its Java process and workers."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.kills["driver"] += 1
 
     def kill_a_worker(self, chance: random.Random) -> None:
-        """One of the Python processes in which tasks run; nothing where there is none at the moment."""
+        """Kill one of the Python processes that run tasks, if there is one."""
         assert self.process is not None
         if workers := _workers(self.process.pid):
             try:
@@ -101,7 +101,7 @@ class Follower:
             self.kills["worker"] += 1
 
     def end(self) -> int:
-        """In an orderly way, with a last report. Returns the exit code."""
+        """Stop it regularly, with a last report, and return the exit code."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGINT)
         code = self.process.wait(PATIENCE_S)
@@ -111,7 +111,7 @@ class Follower:
 
 
 def _workers(session: int) -> list[int]:
-    """Forks of PySpark's daemon in a session; the daemon itself isn't one."""
+    """Return forks of PySpark's daemon in a session, without the daemon."""
     found, daemons = {}, set()
     for place in Path("/proc").iterdir():
         if not place.name.isdecimal():
@@ -162,7 +162,6 @@ class Reader(threading.Thread):
 
 
 def silver_rows(silver: Path) -> dict[str, list[str]]:
-    """Rows of the tables of the log, in any order."""
     found: dict[str, list[str]] = {}
     for table in FROM_THE_LOG:
         if files := shown(silver, table):
@@ -172,7 +171,6 @@ def silver_rows(silver: Path) -> dict[str, list[str]]:
 
 
 def gold_rows(gold: Path) -> dict[str, list[str]]:
-    """Rows of gold."""
     return {
         table: sorted(map(repr, ds.dataset((gold / table).resolve(), partitioning="hive").to_table().to_pylist()))
         for table in GOLD
@@ -180,7 +178,7 @@ def gold_rows(gold: Path) -> dict[str, list[str]]:
 
 
 def one_reading(address: str, silver: Path) -> dict[str, list[str]]:
-    """Silver as a batch analysis has it."""
+    """Return silver of a batch analysis."""
     asked, _ = expand([Source(WIRE, address)])
     sources = [replace(source, asked_ms=0) for source in asked]  # a follower goes by the records' times alone
     with Writer(silver, "0") as writer:
@@ -199,7 +197,7 @@ class Run:
 
     @property
     def wrong(self) -> list[str]:
-        """Reads that failed, and ends that nobody asked for."""
+        """Failed reads, and unexpected exits."""
         return self.reader.wrong + self.follower.ended
 
     def __str__(self) -> str:
@@ -211,9 +209,9 @@ class Run:
 
 
 def play(seconds: float, seed: int, folder: Path, over: threading.Event | None = None) -> Run:
-    """Load, kills and readers for so long, or until it is over; then compares.
+    """Run load, kills and readers for this long, and compare the tables.
 
-    A first process is killed in any case. Raises AssertionError for a row too few or too many.
+    The first process is always killed. Raises AssertionError for missing or additional rows.
     """
     out = folder / "followed"
     with Cluster(nodes=1, seed=seed % 1000) as kafka:
@@ -223,7 +221,7 @@ def play(seconds: float, seed: int, folder: Path, over: threading.Event | None =
         run.follower.start()
         run.reader.start()
         load(run, world, seconds, over or threading.Event())
-        print(f"the load is over, {run}", flush=True)
+        print(f"the load has ended, {run}", flush=True)
         expected = one_reading(kafka.bootstrap, folder / "batch")
         counts = {table: len(rows) for table, rows in expected.items()}
         wait_for(lambda: run.follower.lives() and rows_shown(out) == counts)
@@ -236,7 +234,7 @@ def play(seconds: float, seed: int, folder: Path, over: threading.Event | None =
 
 
 def load(run: Run, world: World, seconds: float, over: threading.Event) -> None:
-    """Batches at a steady pace, and kills while it follows."""
+    """Write batches at a steady pace, and kill processes meanwhile."""
     chance, follower = random.Random(world.random.random()), run.follower
     begun = time.monotonic()
     told = before = begun
@@ -259,7 +257,7 @@ def load(run: Run, world: World, seconds: float, over: threading.Event) -> None:
 
 
 def strike(follower: Follower, chance: random.Random) -> float:
-    """Kills somebody; returns when the next one dies, 0 for: when it follows again."""
+    """Kill a process, and return the time of the next kill, or 0 for the next moment in which it follows."""
     if chance.random() < 0.3:
         follower.kill()
         follower.start()
@@ -269,7 +267,7 @@ def strike(follower: Follower, chance: random.Random) -> float:
 
 
 def rows_shown(out: Path) -> dict[str, int]:
-    """How many rows silver has, while it is written; nothing where a file has just gone."""
+    """Count the rows of silver during writes, or return nothing if a file was just removed."""
     silver = out / "tables" / "silver"
     try:
         files = {table: shown(silver, table) for table in FROM_THE_LOG}
@@ -281,7 +279,7 @@ def rows_shown(out: Path) -> dict[str, int]:
 
 
 def wait_for(condition: object) -> None:
-    """Until it holds. Raises AssertionError after a while."""
+    """Wait until a condition holds. Raises AssertionError after a timeout."""
     assert callable(condition)
     until = time.monotonic() + PATIENCE_S
     while not condition():
@@ -290,7 +288,7 @@ def wait_for(condition: object) -> None:
 
 
 def compare_gold(folder: Path, out: Path) -> None:
-    """Gold of the follower against that of the same silver read at once."""
+    """Compare the follower's gold with that of one reading of the same silver."""
     from kohort.pipeline.gold.gold_files import write_tables
     from kohort.pipeline.gold.group_tables import analyse_group, as_tables
     from tests.pipeline.local_groups import load_groups
@@ -306,7 +304,6 @@ def compare_gold(folder: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """The command."""
     minutes, seed = (
         float(sys.argv[1]),
         int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(1 << 32),

@@ -35,7 +35,7 @@ def silver_table(folder: Path, table: str) -> pa.Table | None:
 
 
 def load_groups(folder: Path) -> dict[str, GroupInput]:
-    """Every group of a silver folder. Everything is held in memory."""
+    """Load all groups of a silver folder into memory."""
     groups: dict[str, GroupRows] = {}
     partition_of: dict[str, int] = {}
 
@@ -93,7 +93,7 @@ def _rows(folder: Path, table: str, row_type: type[RowT]) -> list[RowT]:
 
 
 def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
-    """The group `billing` of these sources."""
+    """Return the group `billing` of these sources."""
     found, issues = find_sources(map(str, sources))
     assert not issues
     with Writer(tmp_path, "0") as writer:

@@ -1,4 +1,4 @@
-"""A broker behind a lock: asks for TLS or a login, then tells that it has no topics. Written from the RFCs alone."""
+"""A broker that requires TLS or a login, and has no topics. Written from the RFCs alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required usern
 
 
 def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, **more: str) -> Security:
-    """Settings of a client that logs in."""
+    """Return the settings of a client that logs in."""
     return from_settings(
         {"security.protocol": protocol, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
         | {name.replace("_", "."): value for name, value in more.items()}
@@ -33,7 +33,7 @@ def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, *
 
 @dataclass
 class LockedBroker:
-    """mechanism: the one login it takes; empty: none is asked for. lasts_ms: how long a session is, 0: for ever."""
+    """Broker that accepts one login `mechanism`, or none if empty. Sessions last `lasts_ms`, or forever with 0."""
 
     mechanism: str = ""
     tls: ssl.SSLContext | None = None
@@ -45,7 +45,7 @@ class LockedBroker:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[int]:
-        """Its port."""
+        """Return its port."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             thread = threading.Thread(target=self._accept, args=(server,), daemon=True)
             thread.start()
@@ -97,10 +97,10 @@ class LockedBroker:
                 nothing = metadata.MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
                 _send(connection, metadata.MESSAGE.write(version, correlation, nothing))
             else:
-                return  # as Kafka does with whoever hasn't logged in
+                return  # as Kafka does without a login
 
     def _login(self, scram: _Scram, message: bytes) -> tuple[bytes, bool, str]:
-        """What to say, whether that was the end of it, and why not."""
+        """Return the response, whether the login has ended, and the error."""
         if self.mechanism == "PLAIN":
             _, user, password = message.decode().split("\0")
             good = (user, password) == (USER, PASSWORD)

@@ -29,7 +29,7 @@ class LoggedWorld(World):
         super().write(error, count)
 
     def save(self, folder: Path) -> None:
-        """Both kinds of log, in one directory."""
+        """Write both types of log to one directory."""
         segments, events = folder / "__consumer_offsets-0", folder / "events"
         segments.mkdir(parents=True)
         events.mkdir()
@@ -38,12 +38,12 @@ class LoggedWorld(World):
         (events / "group-events-1-b007-1.jsonl").write_bytes(b"".join(lines))
 
     def consumer(self, name: str) -> Speaker:
-        """One that assigns and reads a topic, and is waited for half a minute."""
+        """Create a consumer that reads an assigned topic for half a minute."""
         metadata = write_subscription(Subscription(topics=(TOPIC,)))
         return self.speaker(name, group_id="billing", protocols=(("range", metadata),), session_ms=10_000)
 
     def shared(self, *members: Speaker) -> None:
-        """All of them sync; each gets as many partitions as the others."""
+        """Sync all members, with equal numbers of partitions."""
         shares = {
             member.member_id: write_assignment(
                 Assignment(partitions={TOPIC: tuple(range(number, PARTITIONS, len(members)))})
@@ -54,7 +54,7 @@ class LoggedWorld(World):
             member.syncs(shares)
 
     def consume(self, seconds: int, *members: Speaker) -> None:
-        """Everybody beats and commits, once a second."""
+        """Let all members send heartbeats and commits, once per second."""
         for _ in range(seconds):
             self.after(1_000)
             for number, member in enumerate(members):
@@ -64,7 +64,7 @@ class LoggedWorld(World):
 
 
 def slow_member_that_leaves() -> LoggedWorld:
-    """bob is waited for as long, and leaves at its poll timeout without saying why, as most clients do."""
+    """Let bob leave at its poll timeout without a reason, as most clients do."""
     world = LoggedWorld()
     ada, bob, eve = world.consumer("ada"), world.consumer("bob"), world.consumer("eve")
     ada.enters()
@@ -85,9 +85,9 @@ def slow_member_that_leaves() -> LoggedWorld:
 
 
 def slow_member() -> LoggedWorld:
-    """bob works on one batch for so long that eve's joining keeps everybody waiting for half a minute, three times.
+    """Let bob delay three rebalances by half a minute with one batch each.
 
-    Each time bob is thrown out at the barrier, commits what it has done, in vain, and joins anew; then eve leaves.
+    Each time bob is removed at the barrier, commits in vain, and joins as a new member; then eve leaves.
     """
     world = LoggedWorld()
     ada, bob = world.consumer("ada"), world.consumer("bob")

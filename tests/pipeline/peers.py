@@ -1,6 +1,6 @@
-"""The same work in other tools, on the same files: what `make bench-pipeline` shows beside the pipeline.
+"""The same work in other tools, on the same files, for comparison in `make bench-pipeline`.
 
-Each function gives an answer that the bench compares with the pipeline's, so that nobody is fast by doing less.
+Each function returns a result that the bench compares with the pipeline's, so that all do the same work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _plain_rows(pairs: Any, target: Path) -> int:
 
 
 def plain_decode(bronze: list[Path], target: Path) -> int:
-    """Plain Python, one core: bronze Parquet to Parquet."""
+    """Decode bronze Parquet to Parquet in plain Python on one core."""
     pairs = []
     for path in bronze:
         table = pq.read_table(path, columns=["key", "value"])
@@ -48,7 +48,7 @@ def plain_decode(bronze: list[Path], target: Path) -> int:
 
 
 def plain_segments(paths: list[Path], target: Path) -> int:
-    """Plain Python, one core: segment files to Parquet; only taking batches apart is the pipeline's."""
+    """Decode segment files to Parquet in plain Python on one core; only batches are split by the pipeline."""
 
     def pairs() -> Any:
         for path in paths:
@@ -74,7 +74,7 @@ copy (
 
 
 def duckdb_decode(bronze: Path, target: Path) -> int:
-    """DuckDB: bronze Parquet to Parquet, for values of version 4 with short metadata only."""
+    """Decode bronze Parquet to Parquet in DuckDB, for values of version 4 with short metadata only."""
     with _duckdb() as database:
         database.execute(_DUCKDB_DECODE.format(source=bronze / "*.parquet", target=target))
         return _total(database, target)
@@ -91,7 +91,7 @@ def _total(database: duckdb.DuckDBPyConnection, target: Path) -> int:
 
 
 def polars_decode(bronze: Path, target: Path) -> int:
-    """Polars: bronze Parquet to Parquet, for values of version 4 with short metadata only."""
+    """Decode bronze Parquet to Parquet in Polars, for values of version 4 with short metadata only."""
 
     def number(column: pl.Expr, at: pl.Expr | int, kind: Any, size: int) -> pl.Expr:
         return column.bin.slice(at, size).bin.reinterpret(dtype=kind, endianness="big")

@@ -1,4 +1,4 @@
-"""The picture of the report in the README, made anew: `make pictures`."""
+"""Generator of the README's picture of the report: `make pictures`."""
 
 from __future__ import annotations
 

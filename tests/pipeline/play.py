@@ -1,8 +1,8 @@
 """Consumers as they behave, on the real coordinator and a clock moved by hand; and the truth of what happened.
 
-A second is ten ticks. A consumer polls at each tick unless it is busy with a batch; its heartbeats go on meanwhile, as
-those of a background thread. What it hears of its group it acts on at its next poll. The logs are those of
-`LoggedWorld`; the truth is what the consumers themselves were told, and when.
+A second is ten ticks. A consumer polls at each tick unless it is busy with a batch; its heartbeats continue meanwhile, as
+those of a background thread. It processes responses of its group at its next poll. The logs are those of
+`LoggedWorld`; the truth is the consumers' own responses and their times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RATE = 10
 
 @dataclass
 class Told:
-    """One generation, by the account of those who were in it."""
+    """One generation, as its members know it."""
 
     generation: int
     barrier_ms: int
@@ -65,34 +65,32 @@ class Consumer(ClassicTalker):
     # What may happen to it
 
     def works(self, seconds: float) -> None:
-        """Its batch takes so long; it polls again when that is done."""
+        """Process a batch for this long before the next poll."""
         self.busy_until_ms = self.world.now_ms + round(1000 * seconds)
 
     def times_out(self) -> None:
-        """Its poll timeout is over: it leaves by itself, as most libraries do without a word, and joins when it can."""
+        """Leave at the poll timeout, silently as most libraries, and join again when possible."""
         self._says(self.leave())
         self.forget()
 
     def crashes(self) -> None:
-        """kill -9: nobody is told."""
         self.dead = True
 
     def closes(self) -> None:
-        """It commits, and leaves unless it is static."""
+        """Commit, and leave unless it is static."""
         self._commits()
         if self.instance is None:
             self._says(self.leave(reason="the consumer is being closed"))
         self.dead = True
 
     def rejoins(self) -> None:
-        """Asks for a rebalance, as a leader that sees other partitions does."""
         self.is_out()
         self.reason = "cached metadata has changed"
 
     # Its life
 
     def hear(self, ticket: Ticket) -> None:
-        """It acts on it when it polls."""
+        """Store the response, which is processed at the next poll."""
 
     def tick(self) -> None:
         now_ms = self.world.now_ms
@@ -112,7 +110,7 @@ class Consumer(ClassicTalker):
             self._commits()
 
     def takes(self) -> None:
-        """Acts on what was answered, if it was: it syncs when it has joined, as a leader after it has assigned."""
+        """Process a response: sync after the join, as a leader with an assignment."""
         if self.asked is not None and self.asked[0].heard is not None:
             (ticket, said), self.asked = self.asked, None
             if said.hear(ticket.heard) is E.member_id_required:
@@ -121,7 +119,7 @@ class Consumer(ClassicTalker):
                 delay_ms = round(1000 * self.assign_s) if self.leads else 0
                 self.sync_at_ms = self.play.told_of(self.generation).barrier_ms - EPOCH_MS + delay_ms
             elif self.phase == SYNCED:
-                who = self.instance or self.member_id  # a static one that is back stands for who it was
+                who = self.instance or self.member_id  # a returned static member counts as the same one
                 self.play.told_of(self.generation).members[who] = self.partitions
                 self.commit_at_ms = self.world.now_ms + COMMIT_MS
         if self.asked is None and self.phase == JOINED and self.world.now_ms >= self.sync_at_ms:
@@ -147,7 +145,7 @@ class Consumer(ClassicTalker):
             self._hears_at_once(self.commit(self.play.topic, partition, self.play.read(partition, now_ms)))
 
     def shares(self) -> dict[str, bytes]:
-        """Range, in the order of member ids."""
+        """Assign by range, in the order of member ids."""
         ids = sorted(member.member_id for member in self.followers)
         each, more = divmod(self.play.partitions, len(ids) or 1)
         shares, at = {}, 0
@@ -160,7 +158,7 @@ class Consumer(ClassicTalker):
 
 
 class Play:
-    """A group, its consumers, and what they were told."""
+    """A group, its consumers, and their responses."""
 
     def __init__(self, group: str = "billing", partitions: int = 6, **settings: int) -> None:
         self.world = LoggedWorld(**settings)
@@ -171,7 +169,7 @@ class Play:
         self.truth: dict[int, Told] = {}
 
     def starts(self, name: str, **traits: Any) -> Consumer:
-        """A process that joins; traits are those of `ClassicTalker`, times in milliseconds."""
+        """Start a process that joins, with traits of `ClassicTalker` and times in milliseconds."""
         consumer = Consumer(
             name=name, group_id=self.group, names=(self.topic,), topics=self, world=self.world, play=self, **traits
         )
@@ -179,35 +177,34 @@ class Play:
         return consumer
 
     def run(self, seconds: float) -> None:
-        """Time goes by."""
         for _ in range(round(1000 * seconds / TICK_MS)):
             self.world.after(TICK_MS)
             for consumer in list(self.consumers):
                 consumer.tick()
-            for consumer in list(self.consumers):  # what somebody's request brought about is heard in the same tick
+            for consumer in list(self.consumers):  # effects of a request are received in the same tick
                 if not consumer.dead and self.world.now_ms >= consumer.busy_until_ms:
                     consumer.takes()
 
     def away(self, seconds: float) -> None:
-        """A long time in which nobody does anything; the coordinator looks after old offsets as it does by the minute."""
+        """Let a long time pass without activity; the coordinator checks old offsets every minute."""
         for _ in range(round(seconds / 60)):
             self.world.after(60_000)
             self.world.sweeps()
 
     def forgotten(self) -> None:
-        """The group is gone with all that was told of it: its numbers begin anew."""
+        """Record that the group was deleted, so that its generations restart."""
         assert not self.world.coordinator.groups
         self.truth.clear()
 
     def told_of(self, generation: int) -> Told:
-        """What is known of a generation; the first who hears of it says when it began."""
+        """Return the record of a generation, whose start is its first member's response."""
         group = self.world.group(self.group)
         if generation not in self.truth:
             self.truth[generation] = Told(generation, group.state_timestamp_ms)
         return self.truth[generation]
 
     def read(self, partition: int, now_ms: int) -> int:
-        """How far a reader of a partition is."""
+        """Return the read position of a partition."""
         return now_ms * RATE // 1000 + partition
 
     # What consumers know of topics

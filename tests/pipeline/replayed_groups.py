@@ -21,7 +21,7 @@ NODE = "broker:9092"
 
 
 def alerts_of(group: GroupInput, open_ms: int = OPEN_MS, held_up_ms: int = HELD_UP_MS) -> list[Alert]:
-    """What would have been told of a group's rebalances while it was followed."""
+    """Return the alerts about a group's rebalances, as if it had been followed."""
     analysis = analyse(group)
     seen = _Classic(analysis) if not any(r.is_epoch for r in analysis.rebalances) else None
     consumer = _Consumer(group)
@@ -46,7 +46,7 @@ class _Classic:
         self.group = analysis.group
 
     def at(self, now_ms: int) -> SeenGroup | None:
-        """The group, if a rebalance is open that a broker's log tells the beginning of."""
+        """Return the group if a rebalance is open whose start is in the broker's log."""
         for r in self.analysis.rebalances:
             if r.start_ms is not None and r.start_ms <= now_ms < r.stable_ms:
                 state = PREPARING if now_ms < r.barrier_ms else COMPLETING
@@ -84,7 +84,7 @@ class _Classic:
 
 
 class _Consumer:
-    """Walks the records once, as time goes on."""
+    """Replay of the records in time order."""
 
     def __init__(self, group: GroupInput) -> None:
         self.group, self._next = group, 0
@@ -94,7 +94,7 @@ class _Consumer:
         self._members: dict[str, SeenMember] = {}
 
     def at(self, now_ms: int) -> SeenGroup | None:
-        """The group, if its members aren't all where they are to be."""
+        """Return the group unless all members have their target assignment."""
         while self._next < len(self._records) and self._records[self._next].ts_ms <= now_ms:
             self._take(self._next)
             self._next += 1

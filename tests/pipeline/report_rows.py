@@ -9,7 +9,7 @@ from kohort.pipeline.report.results import FindingRow
 
 
 def finding(**differs: Any) -> FindingRow:
-    """A critical finding of R01."""
+    """Build a critical finding of R01."""
     usual = FindingRow(
         group="orders", rule="R01", title="One slow member stalled the group", severity="critical",
         confidence="certain", cause_confidence="certain", clients=["c-1"], start_ms=0, end_ms=60_000,
@@ -20,7 +20,7 @@ def finding(**differs: Any) -> FindingRow:
 
 
 def health(group: str, rebalances: int, **differs: Any) -> GroupHealthRow:
-    """A day without trouble, known from all sources."""
+    """Build a day without incident, known from all sources."""
     usual = GroupHealthRow(
         cluster="", group_id=group, group_type="classic", rebalances=rebalances, follow_ups=0, evictions=0,
         time_rebalancing_s=0.0, share_rebalancing=0.0, p50_total_ms=None, p95_total_ms=None, max_total_ms=None,

@@ -23,7 +23,7 @@ def grows_once() -> Play:
 
 
 def slow_member() -> Play:
-    """bob is inside a batch for 25 s when eve comes."""
+    """Keep bob in a batch for 25 s when eve joins."""
     play = Play()
     play.starts("ada")
     bob = play.starts("bob")
@@ -35,7 +35,7 @@ def slow_member() -> Play:
 
 
 def evicted_member() -> Play:
-    """bob needs longer than its rebalance timeout, and is thrown out at the barrier."""
+    """Keep bob busy beyond its rebalance timeout, so that it is removed at the barrier."""
     play = Play()
     play.starts("ada", rebalance_ms=20_000)
     bob = play.starts("bob", rebalance_ms=20_000)
@@ -47,7 +47,7 @@ def evicted_member() -> Play:
 
 
 def gives_up() -> Play:
-    """bob leaves at its poll timeout, while everybody waits for it; it gives no reason."""
+    """Let bob leave at its poll timeout without a reason, while the rebalance waits for it."""
     play = Play()
     play.starts("ada", rebalance_ms=20_000)
     bob = play.starts("bob", rebalance_ms=20_000)
@@ -62,7 +62,7 @@ def gives_up() -> Play:
 
 
 def session_lost() -> Play:
-    """bob's process is frozen for longer than its session."""
+    """Freeze bob's process for longer than its session."""
     play = Play()
     play.starts("ada")
     bob = play.starts("bob")
@@ -148,7 +148,7 @@ def idle_members() -> Play:
 
 
 def trickle() -> Play:
-    """Members that start one after the other, each a moment after the last rebalance."""
+    """Start members one after the other, each just after the last rebalance."""
     play = Play()
     for number in range(6):
         play.starts(f"c-{number}")
@@ -176,7 +176,7 @@ def mixed_settings() -> Play:
 
 
 def static_restarts() -> Play:
-    """Static members come back within their session; nothing rebalances."""
+    """Restart static members within their sessions, without a rebalance."""
     play = Play()
     running = {name: play.starts(name, instance=name, session_ms=30_000) for name in ("ada", "bob")}
     play.run(60)
@@ -189,7 +189,7 @@ def static_restarts() -> Play:
 
 
 def offsets_expired() -> Play:
-    """Its only member is away for longer than offsets are kept, and goes on where the log has got to meanwhile."""
+    """Stop the only member for longer than offsets are kept, then continue at the log's end."""
     play = Play(offsets_retention_ms=600_000)
     ada = play.starts("ada")
     play.run(60)
@@ -203,7 +203,7 @@ def offsets_expired() -> Play:
 
 
 def away_for_a_while() -> Play:
-    """The same, back in time: nothing is lost, however far the log has got."""
+    """Stop the only member for less than that, without loss."""
     play = Play(offsets_retention_ms=3_600_000)
     ada = play.starts("ada")
     play.run(60)

@@ -1,6 +1,6 @@
-"""Share groups by construction: who got which records and what became of them, as both kinds of log would tell it.
+"""Share groups by construction: deliveries and their outcomes, as both types of log contain them.
 
-Times are seconds from zero. A story tells with record events, or (`told_by_states`) with what a share coordinator writes.
+Times are seconds from zero. A story has record events or (`told_by_states`) records of a share coordinator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Range = tuple[int, int]
 
 @dataclass
 class ShareStory:
-    """A share group on one topic. Things are told in the order of time."""
+    """A share group on one topic, whose events are recorded in time order."""
 
     name: str = "workers"
     limit: int = 5
@@ -54,7 +54,7 @@ class ShareStory:
         return self
 
     def goes(self, at: float, *names: str, cause: str | None = None, others: int | None = None) -> ShareStory:
-        """cause: as a broker's log has it; None: nobody gave one. others: that are still there, as an event has it."""
+        """Remove a member, with a `cause` as in the broker's log or None, and the remaining members of the event."""
         for name in names:
             self._record(at, 10, f"{name}-id", gone=True)
             if cause is not None:
@@ -62,7 +62,7 @@ class ShareStory:
         return self
 
     def has(self, at: float, name: str, *parts: int) -> ShareStory:
-        """The partitions of a member."""
+        """Set the partitions of a member."""
         self._record(at, 14, f"{name}-id")
         self.parts.append(
             MemberPartitions(
@@ -73,12 +73,12 @@ class ShareStory:
         return self
 
     def told_by_events_alone(self) -> ShareStory:
-        """As kohort's event log has it, from its first line on: those who joined before are not in it."""
+        """Return only kohort's event log, from its first line on, without members that joined before."""
         self.records, self.members = [], []
         return self
 
     def added(self, at: float, name: str) -> ShareStory:
-        """A member that joins, as an event."""
+        """Return the event of a member that joins."""
         self._event(at, "member_added", f"{name}-id", "join_new")
         return self
 
@@ -105,11 +105,10 @@ class ShareStory:
         return self
 
     def expires(self, at: float, name: str, *ranges: Range, part: int = 0) -> ShareStory:
-        """The locks of records that a member holds."""
         return self._ends(at, "lock_expired", name, ranges, part, AVAILABLE, "")
 
     def works(self, start: float, end: float, name: str, first: int, part: int = 0, rate: int = 10) -> int:
-        """A member accepts records, each batch of a second after half of one. Returns the next offset."""
+        """Accept a batch every second, and return the next offset."""
         for n in range(int(end - start)):
             batch = first + n * rate, first + (n + 1) * rate - 1
             self.gets(start + n, name, batch, part=part).accepts(start + n + 0.5, name, batch, part=part)
@@ -118,7 +117,7 @@ class ShareStory:
     # --- lag
 
     def lag(self, at: float, records: int, *, start: int = 0, part: int = 0, members: int | None = None) -> ShareStory:
-        """What the coordinator says of it."""
+        """Set the lag that the coordinator reports."""
         self.lags.append(
             ShareLagSample(
                 group_id=self.name, topic=TOPIC, part=part, sampled_ms=ms(at), start_offset=start, lag=records,
@@ -128,7 +127,7 @@ class ShareStory:
         return self
 
     def log_ends(self, *samples: tuple[float, int], part: int = 0) -> ShareStory:
-        """Moments, and where the log ended then."""
+        """Set times and log ends."""
         times, found = (np.array(column) for column in zip(*samples, strict=True))
         moments = np.array([ms(each) for each in times], np.int64)
         self.ends[TOPIC, part] = LogEnds(moments, np.zeros(len(found), np.int64), found.astype(np.int64))
@@ -145,14 +144,14 @@ class ShareStory:
         return group
 
     def found(self) -> dict[str, Finding]:
-        """What is said of it, by rule."""
+        """Return the findings by rule."""
         return {finding.rule: finding for finding in diagnose(analyse(self.group_input()))}
 
     def state(
         self, at: float, *batches: tuple[int, int, int, int], part: int = 0, start: int | None = None,
         snapshot: int | None = None, complete: int | None = 0, gone: bool = False,
     ) -> ShareStory:  # fmt: skip
-        """A record of the share coordinator. snapshot: its number; None: it is an update."""
+        """Add a share coordinator record: a snapshot with this number, or an update."""
         firsts, lasts, states, counts = (
             (list(column) for column in zip(*batches, strict=True)) if batches else ([],) * 4
         )

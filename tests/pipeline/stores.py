@@ -17,7 +17,7 @@ BUCKET = "broker-backups"
 
 @contextmanager
 def s3_server() -> Iterator[str]:
-    """The address of a store in this process. It forgets everything at the end."""
+    """Yield the address of a store in this process, which is emptied at the end."""
     from moto.server import ThreadedMotoServer
 
     store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -30,7 +30,7 @@ def s3_server() -> Iterator[str]:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    """Makes this the store that `s3://` means."""
+    """Configure `s3://` to use this store."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -38,7 +38,7 @@ def use(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
 
 
 def bucket_in(endpoint: str) -> fs.S3FileSystem:
-    """The store, with the bucket made. It is waited for: the machine may be busy."""
+    """Create the bucket and wait for it, since the machine may be busy."""
     system = fs.S3FileSystem(
         endpoint_override=endpoint, allow_bucket_creation=True, connect_timeout=60, request_timeout=60
     )
@@ -47,7 +47,6 @@ def bucket_in(endpoint: str) -> fs.S3FileSystem:
 
 
 def put(store: fs.S3FileSystem, folder: Path, prefix: str) -> None:
-    """Copies a folder into the bucket."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             with store.open_output_stream(f"{BUCKET}/{prefix}/{path.relative_to(folder)}") as stream:
@@ -55,7 +54,7 @@ def put(store: fs.S3FileSystem, folder: Path, prefix: str) -> None:
 
 
 def fetch(store: fs.S3FileSystem, prefix: str, folder: Path) -> Path:
-    """Copies what lies under a prefix of the bucket into a folder."""
+    """Copy everything under a prefix of the bucket to a folder."""
     found = store.get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True))
     for each in found:
         if each.is_file:
@@ -78,7 +77,7 @@ class Refusing:
 
 @contextmanager
 def refusing_store(status: int, code: str) -> Iterator[Refusing]:
-    """Serves nothing but this error of S3."""
+    """Serve only this S3 error."""
     store = Refusing(status, code)
     body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>not now</Message></Error>'.encode()
 
@@ -96,7 +95,7 @@ def refusing_store(status: int, code: str) -> Iterator[Refusing]:
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815  (names that http.server calls)
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -51,7 +51,10 @@ class Story:
         owned: dict[str, list[TopicPartition]] | None = None,
         owners: dict[str, list[TopicPartition]] | None = None,
     ) -> Story:
-        """members: member id -> what differs from the usual (`topics`, `instance_id`, `session`, `poll`, `client`)."""
+        """Add a generation.
+
+        `members` maps member ids to exceptions (`topics`, `instance_id`, `session`, `poll`, `client`).
+        """
         self.offset += 10
         share = owners or self._shared(list(members))
         leads = (leader or next(iter(members))) if members else None
@@ -78,7 +81,7 @@ class Story:
         return self
 
     def to_consumer(self, at: float, epoch: int, classic: list[str], joiner: str) -> Story:
-        """The first member of the new protocol joins a classic group; records in the order of Kafka 4.3."""
+        """Let the first consumer protocol member join a classic group, with records in the order of Kafka 4.3."""
         before, after = self._shared(classic), self._shared([*classic, joiner])
         op = self.offset + 1
         self._record(at, op, 2, gone=True)
@@ -98,7 +101,7 @@ class Story:
         return self
 
     def to_classic(self, at: float, epoch: int, classic: list[str], leaver: str) -> Story:
-        """The last member of the new protocol leaves: the group is what it was, and rebalances at once."""
+        """Let the last consumer protocol member leave, so that the group is classic and rebalances."""
         op = self.offset + 1
         for kind in (8, 7, 5):
             for member in (leaver, *classic):
@@ -150,7 +153,7 @@ class Story:
 
     def rebalance(self, number: int, start: float, end: float, members: dict[str, Any], cause: str, who: str | None = None,
                   **more: Any) -> Story:  # fmt: skip
-        """A generation with the events of its start and its barrier's end."""
+        """Add a generation with events for its start and the end of its barrier."""
         self.event(start, "rebalance_started", generation=number - 1, cause=cause, member_id=who)
         self.event(end, "join_completed", generation=number, members=len(members))
         return self.generation(number, end, members, **more)

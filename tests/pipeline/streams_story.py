@@ -1,7 +1,7 @@
-"""Streams groups by construction: threads, tasks and topologies, as the offsets topic or kohort's event log tells them.
+"""Streams groups by construction: threads, tasks and topologies, as the offsets topic or kohort's event log contains them.
 
-Times are seconds from zero. A story tells with records, or (`told_by_events`) with group events; commits and samples of
-log ends stand beside either. What is asked for begins at `since`: of what came before, only records are read.
+Times are seconds from zero. A story has records or (`told_by_events`) group events; commits and samples of
+log ends are in addition to either. The requested time starts at `since`: of what came before, only records are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SOURCE, CHANGELOG = "words", "wordcount-counts-changelog"
 
 @dataclass
 class StreamsStory:
-    """A streams group with one subtopology, which has state unless it is told otherwise. Told in the order of time."""
+    """A streams group with one subtopology, which is stateful by default, recorded in time order."""
 
     name: str = "wordcount"
     told_by_events: bool = False
@@ -44,7 +44,7 @@ class StreamsStory:
     # --- the group
 
     def compacted(self) -> StreamsStory:
-        """Of what was told so far the newest of each key is left."""
+        """Keep only the newest record of each key so far."""
         newest = {(each.record_type, each.member_id): each for each in self.records}
         self.records = [each for each in self.records if newest[each.record_type, each.member_id] is each]
         self.intact_from = self.records[-1].offset + 1
@@ -75,14 +75,14 @@ class StreamsStory:
         return self
 
     def is_classic(self, at: float) -> StreamsStory:
-        """Whoever joins an empty streams group in the classic protocol makes it one of that."""
+        """Turn the empty streams group into a classic one by a join."""
         self._record(at, 2, kind_of_group="classic")
         return self
 
     # --- threads
 
     def joins(self, at: float, *names: str, process: str = "", epoch: int = 0, member: str = "") -> StreamsStory:
-        """Threads of processes of their names. process: its id; member: theirs, with the thread's name behind it."""
+        """Add threads of these processes, with a process id and member ids made of process and thread."""
         for name in names:
             process_id, member_id = process or f"{name}-process", f"{member or name}-id"
             self._record(at, 19, member_id)
@@ -99,7 +99,7 @@ class StreamsStory:
         return self
 
     def was_there(self, at: float, name: str) -> StreamsStory:
-        """A thread that joined before the event log began says something new of itself."""
+        """Alter a thread that joined before the event log started."""
         self._event(
             at, "member_metadata_changed", f"{name}-id", client=f"{name}-StreamThread-1-consumer",
             detail={"process_id": f"{name}-process", "topology_epoch": "0"},
@@ -108,7 +108,7 @@ class StreamsStory:
         return self
 
     def has(self, at: float, member: str, *active: int, copies: tuple[int, ...] = ()) -> StreamsStory:
-        """All tasks of a thread from now on, by their partitions."""
+        """Assign tasks to a thread, by their partitions."""
         member_id, now = f"{member}-id", {"active": set(active), "standby": set(copies)}
         self._record(at, 22, member_id)
         self.members.append(
@@ -134,7 +134,7 @@ class StreamsStory:
         return self
 
     def goes(self, at: float, *members: str, cause: str | None = None) -> StreamsStory:
-        """cause: as an event has it; None: nobody gave one."""
+        """Remove a thread, with a `cause` as in an event, or None."""
         for name in members:
             for kind in (22, 21, 19):
                 self._record(at, kind, f"{name}-id", gone=True)
@@ -154,7 +154,7 @@ class StreamsStory:
         topic: str = SOURCE,
         less: int = 0,
     ) -> StreamsStory:
-        """Commits: at each moment all that was written until then. less: so many records were not."""
+        """Commit at each moment all records so far, except the last `less`."""
         for part in parts:
             for at in np.arange(start, end, every).tolist():
                 self.commits.setdefault((topic, part), []).append((ms(at), int(at * rate) - less))
@@ -171,9 +171,9 @@ class StreamsStory:
         idle: tuple[float, float] = (0, 0),
         until: float | None = None,
     ) -> StreamsStory:
-        """Samples of where logs end: at so many records, or growing by so many a second, but for a stretch that is idle.
+        """Add samples of log ends: fixed, or growing per second except for an idle period.
 
-        start: those before are deleted. until: of the last sample.
+        Records before `start` are deleted; `until` is the last sample.
         """
         sampled = np.arange(0, self.until if until is None else until, every)
         times = sampled - np.clip(sampled - idle[0], 0, idle[1] - idle[0])
@@ -184,7 +184,7 @@ class StreamsStory:
         return self
 
     def offsets_deleted(self, at: float) -> StreamsStory:
-        """Tombstones of all that was committed."""
+        """Write tombstones of all commits."""
         self.gone_ms = ms(at)
         return self
 
@@ -204,7 +204,7 @@ class StreamsStory:
         return group
 
     def found(self) -> dict[str, Finding]:
-        """What is said of it, by rule."""
+        """Return the findings by rule."""
         return {finding.rule: finding for finding in diagnose(analyse(self.group_input()))}
 
     def _record(
@@ -236,7 +236,7 @@ class StreamsStory:
 
 
 def _cut(group: GroupInput, since_ms: int) -> None:
-    """As `sources.window.Window` cuts what it reads."""
+    """Apply a window as `sources.window.Window` does."""
     group.since_ms = since_ms
     group.events = [each for each in group.events if each.ts >= since_ms]
     group.commits = {place: commits_within(each, since_ms) for place, each in group.commits.items()}
@@ -253,7 +253,7 @@ def _subtopology(stores: tuple[str, ...], reads: str) -> dict[str, object]:
 
 
 def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, stores: bool = True) -> StreamsStory:
-    """ada and bob have a thread and two tasks each."""
+    """Build a group in which ada and bob have a thread and two tasks each."""
     story = StreamsStory(told_by_events=by_events, until=until)
     story.topology(0, stores=(CHANGELOG,) if stores else ()).epoch(0, standbys=standbys).joins(0, "ada", "bob")
     copies = ((2, 3), (0, 1)) if standbys else ((), ())
@@ -263,7 +263,7 @@ def group(*, by_events: bool = False, standbys: int = 0, until: float = 600, sto
 def restoring(
     *, stood: float = 200, standbys: int = 0, held: int | None = 1_000_000, stores: bool = True, sampled: bool = True
 ) -> StreamsStory:
-    """bob goes, and ada gets its tasks, which nobody works on for so long; ada's own go on."""
+    """Remove bob, whose tasks ada gets and restores for this long, while its own continue."""
     story = group(standbys=standbys, stores=stores).reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3)
     story.reads(101 + stood, 600, 2, 3)

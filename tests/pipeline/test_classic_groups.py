@@ -1,4 +1,4 @@
-"""Records of classic groups, cut into pieces: what the plain decoder says, and the rows that one would write by hand."""
+"""Records of classic groups in pieces, compared with the plain decoder and with handwritten rows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ GROUPS = st.fixed_dictionaries(
 
 @st.composite
 def values(draw: st.DrawFn) -> bytes:
-    """Mostly sound ones; some cut, flipped or too long, some from a neighbour's dialect."""
+    """Generate mostly valid values; some are cut, flipped, too long or mixed."""
     version = draw(st.integers(0, 4))
     value: dict[str, Any] = draw(GROUPS)
     if version <= 3 and draw(st.integers(0, 9)) == 0:
@@ -127,7 +127,7 @@ def sound(generation: int, members: int = 2) -> dict[str, Any]:
 
 
 def by_hand(value: bytes, offset: int) -> dict[str, list[dict[str, Any]]]:
-    """The rows of one record, as the columns are documented."""
+    """Return the rows of one record, as the columns are documented."""
     rows: dict[str, list[dict[str, Any]]] = {"group_members": [], "member_partitions": [], "decode_errors": []}
     group = plainly(value)
     if group is None:
@@ -202,5 +202,5 @@ def test_rows_match_handwritten_ones(found: list[bytes], at_once: int) -> None:
 
 
 def unknown_tag(row: dict[str, Any]) -> bool:
-    """Of such a record all else was read: it has its rows, and a remark beside them."""
+    """Return the rows of a record with an unknown tag, which is also reported."""
     return "unknown tag" in (row.get("error") or "")

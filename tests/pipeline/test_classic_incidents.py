@@ -1,4 +1,4 @@
-"""Incidents of classic groups on a real Kafka 4.3, told from all sources and from the offsets topic alone.
+"""Incidents of classic groups on a real Kafka 4.3, from all sources and from the offsets topic alone.
 
 `incidents/classic_stories.py` is what was done, on hosts of their own; `incidents/record.py` made the recording.
 """

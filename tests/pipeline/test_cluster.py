@@ -135,14 +135,14 @@ def test_spark_connect_alerts_are_printed_locally(connect: str, tmp_path: Path) 
                     process.send_signal(signal.SIGINT)
             _, progress = process.communicate(timeout=600)
         finally:
-            process.kill()  # a test that is interrupted leaves nobody who follows a cluster that is gone
+            process.kill()  # an interrupted test must not leave a follower of a closed cluster
     assert process.returncode == 0, progress
     assert any("orders: 5 rebalances in" in line for line in told), progress
     assert any(line.startswith("report: ") for line in told), progress
 
 
 def gold(folder: Path) -> dict[str, list[str]]:
-    """Every gold table, its rows in any order."""
+    """Return every gold table with sorted rows."""
     return {
         table.name: sorted(repr(sorted(row.items())) for row in pq.read_table(table).to_pylist())
         for table in sorted(folder.iterdir())

@@ -1,4 +1,4 @@
-"""Incidents of consumer groups, as a real Kafka 4.3 and kohort wrote them down, are told with their culprits and lengths.
+"""Incidents of consumer groups, recorded with a real Kafka 4.3 and kohort, are found with culprits and lengths.
 
 `incidents/record.py` made the recordings, `incidents/stories.py` is what was done; `truth.jsonl` in each is when.
 """
@@ -41,11 +41,9 @@ class Recording:
         return {name: analyse(group) for name, group in self.groups.items()}
 
     def log_alone(self, name: str) -> GroupAnalysis:
-        """What the offsets topic tells."""
         return analyse(log_alone(self.groups[name]))
 
     def truth(self, group: str, event: str, member: str | None = None) -> list[int]:
-        """When something happened to a group."""
         rows = map(json.loads, (self.recorded.folder / "truth.jsonl").read_text().splitlines())
         return [
             row["ms"]
@@ -78,7 +76,7 @@ def test_event_log_alone_finds_same_incidents(recording: Recording, group: str) 
 
 
 def warnings(analysis: GroupAnalysis) -> list[Finding]:
-    """Without the one about the restart of the broker, where members really lost their sessions by it."""
+    """Return the warnings, except after the broker's restart, in which members really lost their sessions."""
     found = [finding for finding in diagnose(analysis) if finding.severity != "info"]
     return [finding for finding in found if finding.rule != "R16" or not finding.evidence["sessions_lost"]]
 
@@ -144,7 +142,7 @@ def test_frozen_member_returns_with_same_id(recording: Recording) -> None:
     stopped, woken = recording.truth("frozen", "signal", "c-3")
     assert finding.evidence["came_back"]
     (away,) = finding.evidence["back_after_ms"]
-    assert away == pytest.approx(woken - stopped - SESSION_MS, abs=3_500), "its client waits before it asks again"
+    assert away == pytest.approx(woken - stopped - SESSION_MS, abs=3_500), "its client waits before it retries"
     lives = [each for each in recording.analyses["frozen"].sessions if each.member.name == "c-3"]
     assert len(lives) == 2
     assert len({each.member.member_id for each in lives}) == 1

@@ -35,7 +35,7 @@ def whole(text: str) -> bytes:
 
 
 def doubled(text: str) -> bytes:
-    """Collected twice."""
+    """Return the lines as collected twice."""
     return (text + text).encode()
 
 
@@ -45,12 +45,12 @@ def truncated(text: str) -> bytes:
 
 
 def after_foreign_lines(text: str) -> bytes:
-    """A log of something else is in front of it."""
+    """Return the lines after those of another log."""
     return ("2026-11-22 14:51:44 nginx: GET /index.html 200\n" * 3_000 + text).encode()
 
 
 def of_windows(text: str) -> bytes:
-    """As PowerShell writes what a command says."""
+    """Encode lines like PowerShell does."""
     return text.replace("\n", "\r\n").encode("utf-16")
 
 
@@ -95,7 +95,7 @@ def wrapped(lines: list[str], wrap: Line | None) -> str:
 
 
 def told(path: Path, folder: Path) -> list[tuple[str, str, list[str]]]:
-    """The serious findings about the group."""
+    """Return the serious findings about the group."""
     sources, issues = find_sources([str(path)])
     assert ([source.kind for source in sources], issues) == ([TEXT_LOG], [])
     with Writer(folder, "0") as writer:

@@ -81,7 +81,7 @@ def test_any_bytes_are_read_or_refused(kind: int, junk: bytes) -> None:
 
 @st.composite
 def commit_rows(draw: st.DrawFn) -> tuple[bytes | None, bytes | None]:
-    """Commits, mostly sound; some cut, flipped, or of another type."""
+    """Generate mostly valid commits; some are cut, flipped, or of another type."""
     kind, version, key, value = draw(records([1, 1, 1, 0, 2, 3]))
     if kind == 1 and draw(st.integers(0, 9)) == 0:
         value["metadata"] = "m" * draw(st.sampled_from([126, 127, 128, 200, 16382, 16383, 16384]))
@@ -137,7 +137,7 @@ def test_fast_decoder_equals_plain_one(rows: list[tuple[bytes | None, bytes | No
 
 
 def _odd_length(value: bytes | None) -> bool:
-    """A compact length written in more bytes than it needs, or a tag in more: legal, and not worth a fast way."""
+    """Encode a compact length with more bytes than needed, or an additional tag: valid, but too rare for the fast path."""
     return value is not None and value[:2] == b"\0\4"
 
 

@@ -25,11 +25,11 @@ from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_
 from tests.pipeline.incidents.recorded import RECORDED, unpacked
 
 FULLEST = "loss-kafka-4.3"
-"""The recording of which most rules say something: `make test` asks for no other, since Spark is slow."""
+"""The recording with findings of most rules; `make test` uses no other, since Spark is slow."""
 
 
 def tables(out: Path, layer: str) -> dict[str, list[pa.Table]]:
-    """What lies under the folders of a layer, file by file."""
+    """Return the files below the folders of a layer."""
     place = out / "tables" / layer
     found: dict[str, list[pa.Table]] = {}
     for path in sorted(place.rglob("*.parquet")):
@@ -39,7 +39,7 @@ def tables(out: Path, layer: str) -> dict[str, list[pa.Table]]:
 
 
 def as_sets(files: list[pa.Table]) -> tuple[pa.Schema, list[str]]:
-    """The schema and all rows, in an order of their own: which task wrote which row into which file is chance."""
+    """Return schema and sorted rows, since the order depends on Spark's tasks."""
     return files[0].schema, sorted(repr(row) for table in files for row in table.to_pylist())
 
 

@@ -1,4 +1,4 @@
-"""Metrics of a run that follows: what a Prometheus reads, and what the documentation says of them."""
+"""Metrics of a run that follows: what Prometheus reads, and their documentation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW_S = 1_700_000_000.0
 
 
 def samples(registry: CollectorRegistry) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Value by name and label values."""
+    """Return values by name and label values."""
     return {
         (sample.name, tuple(sample.labels.values())): sample.value
         for family in text_string_to_metric_families(generate_latest(registry).decode())

@@ -1,4 +1,4 @@
-"""What reports tell while a cluster is followed: a recording, looked at every ten seconds as far as it was written."""
+"""Reports while a cluster is followed: a recording, read every ten seconds as far as written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY_MS = 10_000
 
 
 def until(group: GroupInput, now_ms: int) -> GroupInput:
-    """The group as far as it was written at a moment."""
+    """Return the group as written until that time."""
     cut = copy.copy(group)
     cut.records = [each for each in group.records if each.ts_ms <= now_ms]
     offsets = {each.offset for each in cut.records}
@@ -36,7 +36,6 @@ def until(group: GroupInput, now_ms: int) -> GroupInput:
 
 
 def rows(group: GroupInput) -> list[FindingRow]:
-    """Its findings, as a report has them."""
     return [
         {
             "group": each.group, "rule": each.rule, "title": each.title, "severity": each.severity,
@@ -55,7 +54,7 @@ def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
 
 
 def followed(group: GroupInput) -> list[tuple[int, Message]]:
-    """What was told, and when."""
+    """Return the alerts and their times."""
     news, told = NewFindings(), list[tuple[int, Message]]()
     first_ms = min(each.ts_ms for each in group.records) if group.records else group.until_ms
     for now_ms in range(first_ms + EVERY_MS, group.until_ms + EVERY_MS, EVERY_MS):

@@ -1,4 +1,4 @@
-"""Golden bytes of the offsets topic. Hexadecimal as in segment files; what they mean stands beside them."""
+"""Golden bytes of the offsets topic. Hexadecimal as in segment files, next to their meaning."""
 
 from __future__ import annotations
 

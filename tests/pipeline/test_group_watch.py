@@ -1,4 +1,4 @@
-"""Looking at the groups of a cluster beside the streams: a real consumer that doesn't poll, and clusters that don't tell."""
+"""Watch of a cluster's groups next to the streams: a consumer without polls, and unresponsive clusters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_S = 120
 
 
 class Scripted(SourceGroups):
-    """Answers what the test says."""
+    """Broker with responses set by the test."""
 
     def __init__(self) -> None:
         self.next: SeenCluster | Exception = SeenCluster()

@@ -41,7 +41,7 @@ TIME = "[2024-01-01 00:00:00,000] INFO [GroupCoordinator 1]: "
 
 
 def read(reader: Callable[[Path], Iterator[Any]], path: Path, table: str, *lines: str) -> tuple[list[Any], list[Issue]]:
-    """What a reader makes of these lines, after a table has taken all rows."""
+    """Read these lines, and return the issues after a table has taken all rows."""
     path.write_text("\n".join(lines) + "\n")
     found = list(reader(path))
     rows = [each for each in found if not isinstance(each, Issue)]
@@ -143,7 +143,7 @@ def test_impossible_log_line_is_counted(line: str, tmp_path: Path) -> None:
 
 
 def fragments(pattern: str) -> list[str]:
-    """What an expression has between its names."""
+    """Return the parts of an expression between its names."""
     plain = re.sub(r"\(\?>|\(\?P<\w+>(?:\\.|[^()])*\)|\(\?[:!]|[()]|\\A|\.\*\??|[?+$|]", "\0", pattern)
     return [re.sub(r"\\(.)", r"\1", each) for each in plain.split("\0") if each.strip()]
 

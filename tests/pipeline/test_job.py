@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
-    """Whatever can be compared as text; whole numbers and others alike, and nulls left out."""
+    """Return rows as sorted text, without nulls."""
 
     def plain(value: Any) -> Any:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

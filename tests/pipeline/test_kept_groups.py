@@ -33,7 +33,7 @@ class Story:
         }
 
     def report(self, all_groups: bool = False) -> dict[str, int]:
-        """By group, with which report its rows were made."""
+        """Return, by group, the report that its rows come from."""
         tables = self.kept.tables(SILVER, all_groups=all_groups)["rebalances"]
         return {row["group_id"]: row["made"] for table in tables for row in table.to_pylist()}
 

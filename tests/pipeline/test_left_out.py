@@ -23,7 +23,7 @@ EXPLAINED_BY_THE_REST = FACTS_OF_A_PART | {
     "R04": "members that others replaced; the rest shows that they could not come sooner, or why they went",
     "R05": "a client that is removed again and again; the rest shows by what",
     "R21": "records that were read again; the rest shows that the topic was another one",
-    "R27": "offsets that are gone, likewise",
+    "R27": "deleted offsets, as above",
 }
 """Rules that a part of the sources may be certain of where the whole names something graver instead."""
 
@@ -38,7 +38,7 @@ NOBODY_CAN_KNOW = {
 
 
 def parts(group: GroupInput) -> Iterator[tuple[str, GroupInput]]:
-    """Without each source, and without each kind of line or event."""
+    """Yield the sources without each one, and without each type of line or event."""
     for name, empty in (("ends", {}), ("events", []), ("share_states", [])):
         if not getattr(group, name):
             continue

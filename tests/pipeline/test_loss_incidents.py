@@ -1,6 +1,6 @@
 """Incidents that lose records or stop a service, on a real Kafka 4.3; most of them without a rebalance that shows it.
 
-`incidents/loss_stories.py` is what was done, `incidents/record.py` made the recording. The healthy groups beside them do
+`incidents/loss_stories.py` is what was done, `incidents/record.py` made the recording. The healthy groups do
 what looks alike.
 """
 
@@ -54,7 +54,7 @@ def told(groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory
 
 
 def serious(found: list[FindingRow]) -> dict[str, tuple[str, list[str]]]:
-    """The gravest of each rule, with all whom it names."""
+    """Return the worst finding of each rule, with all members it names."""
     result: dict[str, tuple[str, list[str]]] = {}
     for finding in found:
         if finding["severity"] != "info":

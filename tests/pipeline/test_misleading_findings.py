@@ -41,7 +41,7 @@ def serious(group: GroupInput) -> set[str]:
 
 
 def rounds(start: float, count: int, every: float) -> GroupInput:
-    """Return a group that starts at once, and whose leader rejoins `count` times from `start` on."""
+    """Build a group whose leader rejoins `count` times from `start` on."""
     story = Story()
     story.event(0, "rebalance_started", generation=0, cause="join_new", member_id=A)
     story.event(1, "join_completed", generation=1, members=2).generation(1, 1, TWO)
@@ -65,7 +65,7 @@ def test_three_short_rounds_are_no_warning() -> None:
 
 
 def returning(*, topics: bool, others_too: bool = False) -> GroupInput:
-    """Let c-2 leave and join again every half minute, with another subscription each time if `topics`."""
+    """Let c-2 leave and join every half minute, each time with another subscription if `topics`."""
     story = Story(until=360)
     for member_id in THREE:
         story.event(0, "member_added", member_id=member_id, cause="join_new")
@@ -115,7 +115,7 @@ def test_several_returning_members_are_a_storm() -> None:
 
 
 def moved_before(cause: str, *, lost: bool = False) -> GroupInput:
-    """Move the coordinator at 100 s; at 110 s and 150 s the group rebalances for a cause, or as c-2 is `lost` with it."""
+    """Move the coordinator at 100 s; the group rebalances at 110 s and 130 s for a cause, or as c-2 is `lost` with it."""
     story = Story(until=300).generation(1, 0.5, TWO)
     if lost:
         story.event(101, "member_added", member_id="c-2/b", cause="join_new")
@@ -148,7 +148,7 @@ def test_unexplained_rebalances_follow_a_move(group: GroupInput) -> None:
 
 
 def expired(*, recreated: bool, back_after: float = 12) -> GroupInput:
-    """Let the session of c-2 expire at 320 s. The topic was deleted and created again at 300 s if `recreated`."""
+    """Expire the session of c-2 at 320 s; the topic is `recreated` at 300 s if set."""
     settings: dict[str, Any] = {A: {"session": 10_000}, B: {"session": 10_000}}
     story = Story().generation(1, 0.5, settings).silence([1, 3, 5], 310, 320 + back_after)
     story.event(320, "member_removed", member_id=B, cause="session_expired")
@@ -179,7 +179,7 @@ def test_expired_session_alone_has_unknown_cause() -> None:
 
 
 def slow_record(batch: int) -> GroupInput:
-    """Let two owners leave at their poll timeout of 12 s while partition 0 stays at one offset; commits cover `batch` records."""
+    """Let two owners leave at their poll timeout of 12 s at one offset of partition 0; commits cover `batch` records."""
     poll: dict[str, Any] = {"poll": 12_000}
     story = Story(until=400).generation(1, 0.5, {A: poll, B: poll, C: poll})
     members = {A: poll, B: poll, C: poll}
@@ -206,7 +206,7 @@ def test_slow_record_location_fits_commits(batch: int, location: str) -> None:
 
 
 def left_alone(client: str, *, expired: bool = False, returns: bool = False) -> GroupInput:
-    """Let the only member go at 200 s, and records come until 1,400 s; with `returns` it was away before, for as long."""
+    """Stop the only member at 200 s while records continue; with `returns` it was away before for as long."""
     story = Story(until=3_000 if returns else 1_400)
     member_id, number = f"{client}/a", 2
     members: dict[str, Any] = {member_id: {"client": client}}
@@ -241,7 +241,7 @@ def test_advice_for_group_without_members(group: GroupInput, severity: str, advi
 
 
 def stop_before_rebalance(silent: dict[int, float]) -> GroupInput:
-    """Let partitions stand still until 176 s, from the given times on; c-3 joins at 130 s, and the barrier ends at 176 s."""
+    """Stop partitions at the given times until 176 s; c-3 joins at 130 s, and the barrier ends at 176 s."""
     story = Story(until=400)
     for member_id in TWO:
         story.event(0, "member_added", member_id=member_id, cause="join_new")

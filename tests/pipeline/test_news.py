@@ -1,4 +1,4 @@
-"""What of a report made anew is told while a cluster is followed."""
+"""News of repeated reports while a cluster is followed."""
 
 from __future__ import annotations
 

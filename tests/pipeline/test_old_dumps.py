@@ -24,7 +24,7 @@ ID = "0a1b2c3d-1111-4222-8333-44445555666"
 
 
 def dump(folder: Path, *records: tuple[int, str, str]) -> Path:
-    """Records with their times, as the tool of 3.6 prints them."""
+    """Return records with their times, as printed by the tool of 3.6."""
     lines = ["Dumping /data/__consumer_offsets-12/00000000000000000000.log", "Starting offset: 0"]
     for offset, (time_ms, key, payload) in enumerate(records):
         lines += [BATCH.format(offset), RECORD.format(offset, time_ms, key, payload)]

@@ -1,4 +1,4 @@
-"""What is told of rebalances while they are open: stories, looked at every second, and what real Kafkas recorded."""
+"""Alerts about open rebalances: stories, checked every second, and recordings of real Kafkas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVERYBODY = frozenset({"ada-id", "bob-id", "eve-id"})
 
 
 class Story:
-    """One group. `looks` is a look each second for so long; it gives what was told."""
+    """One group. `looks` checks it every second for this long, and returns the alerts."""
 
     def __init__(self, known: KnownGroup | None = None) -> None:
         self.now_ms, self.known, self.asked = START_MS, known or KnownGroup(members=EVERYBODY, eager=True), 0
@@ -40,7 +40,7 @@ class Story:
         return [f"{each.kind}: {each.text}" for each in told]
 
     def commits(self, **last_s: tuple[float, float]) -> None:
-        """By member: seconds of the last commit after the start, and between two."""
+        """Set, by member, the seconds of the last commit after the start and between two commits."""
         commits = {
             f"{name}-id": MemberCommits(START_MS + round(1000 * at), round(1000 * usual))
             for name, (at, usual) in last_s.items()

@@ -1,4 +1,4 @@
-"""A second implementation of the set-based figures, in SQL over the same silver files: DuckDB says the same."""
+"""A second implementation of the set-based figures, in SQL over the same silver files, run by DuckDB."""
 
 from __future__ import annotations
 

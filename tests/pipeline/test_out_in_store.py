@@ -38,7 +38,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def files_of(tables: Path) -> dict[str, Any]:
-    """The rows of each file; those of silver in an order of their own: which task wrote which file is chance."""
+    """Return the rows of each file; those of silver sorted, since their order depends on Spark's tasks."""
     found: dict[str, Any] = {}
     for layer in ("gold", "silver"):
         for path in sorted((tables / layer).rglob("*.parquet")):
@@ -51,7 +51,7 @@ def files_of(tables: Path) -> dict[str, Any]:
 
 
 def compare(source: Path, prefix: str, store: fs.S3FileSystem, tmp_path: Path) -> None:
-    """The analysis in the bucket with one in a folder."""
+    """Compare the analysis in the bucket with one in a folder."""
     sources, issues = find_sources([str(source)])
     here, there = tmp_path / "here", StoredPlace(f"s3://{BUCKET}/{prefix}")
     analyse(LocalEngine(), sources, issues, here, lambda _: None)
@@ -123,7 +123,7 @@ class Watched(LocalEngine):
 
 
 def shown_tables(out: StoredPlace) -> list[str]:
-    """The files that somebody finds who goes by current.json."""
+    """Return the files that a reader of current.json finds."""
     named = current(out)
     assert named is not None
     run = out / "tables" / str(named["run"])
@@ -151,7 +151,7 @@ def test_readers_see_only_complete_tables(store: fs.S3FileSystem, small: Path) -
     assert sound.seen == [before]
     assert current(out) != first
     assert len(shown_tables(out)) == len(before)
-    assert all(StoredPlace(path).exists() for path in before), "whoever was reading the run before reads on"
+    assert all(StoredPlace(path).exists() for path in before), "readers of the previous run can continue"
 
     next_run = StoredRun.begin(out, NOW_S)
     next_run.show()

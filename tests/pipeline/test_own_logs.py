@@ -1,4 +1,4 @@
-"""What kohort says of itself is what the analysis reads: no column is lost, and exact figures come out exact."""
+"""kohort's own logs are read by the analysis without loss of columns or precision."""
 
 from __future__ import annotations
 

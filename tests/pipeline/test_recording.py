@@ -1,4 +1,4 @@
-"""Findings about a real cluster, against what an expert says of each of its groups."""
+"""Findings about a real cluster, compared with an expert's."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_unknown_start_gives_no_time_share(recorded_groups: dict[str, GroupInput
 
 
 def _log_alone(group: GroupInput) -> GroupInput:
-    """What is left where there is neither a broker's text log nor samples of log ends."""
+    """Return the group without the broker's text log and samples of log ends."""
     alone = copy.copy(group)
     alone.events, alone.ends = [], {}
     return alone
@@ -173,7 +173,7 @@ def test_broker_clock_is_corrected(
 
 def test_utc_text_log_is_not_shifted(recorded_groups: dict[str, GroupInput]) -> None:
     assert not any(group.ahead_ms for group in recorded_groups.values())
-    assert {group.conflicts for group in recorded_groups.values()} == {0}, "several sources tell of the same records"
+    assert {group.conflicts for group in recorded_groups.values()} == {0}, "several sources contain the same records"
 
 
 def test_mixed_cluster_logs_are_reported() -> None:

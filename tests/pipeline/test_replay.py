@@ -29,7 +29,7 @@ GROUP_METADATA, COMMIT = 2, 1
 
 @dataclass
 class Generation:
-    """One classic generation, as its first record says it."""
+    """One classic generation, from its first record."""
 
     number: int
     barrier_ms: int
@@ -49,7 +49,7 @@ class Group:
 
 
 def records_of(folder: Path) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-    """(timestamp, key, value) of a partition's segments, in order; markers of transactions are no records."""
+    """Return (timestamp, key, value) of a partition's segments in order, without transaction markers."""
     for path in sorted(folder.glob("*.log")):
         data = path.read_bytes()
         for batch in read_batches(data):
@@ -78,7 +78,7 @@ def replay(partitions: list[Path]) -> dict[str, Group]:
 
 
 def take(group: Group, value: dict[str, Any], timestamp_ms: int) -> None:
-    """A record of the same generation is written again when a static member came back under another id."""
+    """Add a record; a generation is written again when a static member returns with another id."""
     members = {member["memberId"] for member in value["members"]}
     owners: dict[Place, str] = {}
     for member in value["members"]:
@@ -136,10 +136,10 @@ def compare_generations(name: str, known: Group, rows: list[dict[str, Any]]) -> 
 
 
 def compare_rebalances(name: str, known: Group, rows: list[dict[str, Any]]) -> int:
-    """From generation to generation where both have members; static members under new ids are the rule's business."""
+    """Compare successive generations with members; the rule handles new ids of static members."""
     by_number = {g.number: g for g in known.generations if g.members}
     if len(by_number) < len([g for g in known.generations if g.members]):
-        return 0  # the group was deleted and counted anew: numbers tell nothing
+        return 0  # the group was deleted and counts from 1 again, so numbers prove nothing
     count = 0
     for row in rows:
         before, after = by_number.get(row["gen_from"]), by_number.get(row["gen_to"])

@@ -209,7 +209,7 @@ def test_many_members_have_distinct_colours() -> None:
 
 
 def restless(name: str, times: int) -> GroupInput:
-    """Ninety members, one of whom is thrown out and comes back again and again."""
+    """Build ninety members, one of which is removed and returns again and again."""
     events: list[GroupEvent] = []
     for n in range(times):
         at, who = 1_000_000 + 20_000 * n, f"c-{n % 90}"
@@ -226,7 +226,7 @@ def restless(name: str, times: int) -> GroupInput:
 
 
 def write_copies(group: GroupInput, names: list[str], folder: Path) -> None:
-    """Gold of groups that are alike but for their names: one of them is analysed."""
+    """Write gold of groups that differ only in name, one of which is analyzed."""
     for table, rows in as_tables(group, analyse_group(group)).items():
         every = rows.take(np.tile(np.arange(len(rows)), len(names)))
         column = pa.array([name for name in names for _ in range(len(rows))])

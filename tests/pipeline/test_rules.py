@@ -22,7 +22,7 @@ def healthy() -> Story:
 
 
 def one_slow_member() -> Story:
-    """c-2 is inside a batch for 40 s when c-3 joins; everybody waits for it."""
+    """Keep c-2 in a batch for 40 s when c-3 joins."""
     story = Story().generation(1, 0.5, TWO)
     story.silence([0, 2, 4], 100.3, 140).silence([1, 3, 5], 95, 139.4)
     return story.rebalance(2, 100, 140, THREE, "join_new", C)
@@ -66,7 +66,7 @@ def zombie_commits() -> Story:
 
 
 def without_a_right() -> Story:
-    """Told by the event log, which counts, and a line of the authorizer's, which is one refusal."""
+    """Build one refusal in the event log, which counts, and in a line of the authorizer."""
     lacking = {"principal": "User:c", "operation": "READ", "resource": "GROUP:g"}
     story = healthy()
     for at, n in ((100, "1"), (110, "41")):
@@ -135,7 +135,7 @@ def rolling_restart() -> Story:
 
 
 def merged_restart() -> Story:
-    """Three of four restart at once: one rebalance when they left, one when they came back."""
+    """Restart three of four members together, with one rebalance for the leaves and one for the joins."""
     names = ("c-1", "c-2", "c-3", "c-4")
     old, new = [f"{name}/0" for name in names], [f"{name}/1" for name in names[:3]]
     story = Story().generation(1, 0.5, {m: {} for m in old})
@@ -155,18 +155,18 @@ def duplicate_instance() -> Story:
 
 
 def migrated() -> Story:
-    """One rolling restart to the new protocol, and no way back."""
+    """Migrate to the new protocol by one rolling restart."""
     return Story().generation(1, 0.5, TWO).to_consumer(100, 1, [A, B], "u-1")
 
 
 def migrated_back_and_forth() -> Story:
-    """The only member of the new protocol goes, comes back and goes again."""
+    """Let the only member of the new protocol leave, join and leave."""
     story = migrated().to_classic(200, 2, [A, B], "u-1")
     return story.to_consumer(300, 3, [A, B], "u-2").to_classic(400, 4, [A, B], "u-2")
 
 
 def no_time_to_join() -> Story:
-    """The rebalance timeout is 1 ms: whoever joins throws the other one out, who comes back as a new member."""
+    """Set the rebalance timeout to 1 ms, so that each join removes the other member, which returns as a new one."""
     story = Story().generation(1, 0.5, {A: {"poll": 1}})
     last = A
     for n in range(2, 12):
@@ -278,7 +278,7 @@ def test_definitions_by_hand() -> None:
 
 
 def five_hosts_with_one_client_id() -> Story:
-    """Four of five are lost at once."""
+    """Drop four of five members together."""
     hosts: dict[str, Any] = {
         f"rdkafka-{n}aaaaaaa": {"client": "rdkafka", "host": f"/10.0.0.{n}", "session": 10_000} for n in range(1, 6)
     }
@@ -336,7 +336,7 @@ def test_paused_member_exceeds_its_timeout(session_s: int, poll_s: int, ends: tu
 
 
 def poll_timeouts() -> Story:
-    """c-2 leaves twice because a batch takes longer than its 12 s, and comes back."""
+    """Let c-2 exceed its poll timeout of 12 s twice, and return."""
     poll: dict[str, Any] = {"poll": 12_000}
     story = Story().generation(1, 0.5, {A: poll, B: poll})
     story.silence([1, 3, 5], 100, 115).silence([1, 3, 5], 300, 315)

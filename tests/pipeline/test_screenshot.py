@@ -38,18 +38,18 @@ def browser() -> Iterator[Tab]:
 
 
 class Opened:
-    """The report as somebody sees it who has just opened it."""
+    """The report in a browser that has just opened it."""
 
     def __init__(self, browser: Tab, report: Path) -> None:
         self._browser, self._report = browser, report
 
     def ask(self, script: str, width: int, *, dark: bool = False) -> Any:
-        """What a function body of JavaScript returns on the page, when that is so many pixels wide."""
+        """Return the result of a JavaScript function body, on a page of this width in pixels."""
         self._browser.open(self._report.as_uri(), width, dark=dark)
         return self._browser.ask(f"(() => {{{script}}})()")
 
     def picture(self, to: Path, width: int, height: int, *, dark: bool = False) -> None:
-        """The upper part of the page as PNG."""
+        """Return the upper part of the page as PNG."""
         self._browser.open(self._report.as_uri(), width, height, dark=dark)
         self._browser.picture(to)
 

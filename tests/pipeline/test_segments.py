@@ -87,7 +87,7 @@ def test_equal_length_batches_are_distinguished() -> None:
     expected = [
         (2 * n + i, r.timestamp_ms, r.key, r.value) for n, batch in enumerate(batches) for i, r in enumerate(batch)
     ]
-    assert len({len(build_batch(batch)) for batch in batches}) == 1, "else nothing is told apart"
+    assert len({len(build_batch(batch)) for batch in batches}) == 1, "otherwise the test proves nothing"
     assert rows(data) == expected
     assert damage(data) == []
 
@@ -146,7 +146,7 @@ def test_preallocated_file_ends_in_zeros() -> None:
 
 
 def compressed(batch: bytes, codec: int, block: bytes) -> bytes:
-    """The same batch with its records in one compressed block."""
+    """Return the batch with its records in one compressed block."""
     import google_crc32c
 
     info = read_batch(batch)

@@ -1,4 +1,4 @@
-"""Where Spark can't be had, a sentence says so at once."""
+"""Messages when Spark is not available."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_nobody_at_the_address(url: str, said: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(analyze, [logs, "--out", str(out), "--cluster", url.format(port=port)])
     assert done.exit_code == 1
     assert said.format(port=port) in done.output
-    assert not (out / "error.log").exists(), "the sentence says it all"
+    assert not (out / "error.log").exists(), "the message is complete"
 
 
 @pytest.mark.parametrize(

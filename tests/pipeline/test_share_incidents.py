@@ -1,4 +1,4 @@
-"""Share groups of a real Kafka 4.3, told by their share coordinators' log, and of kohort, told by its event log as well.
+"""Share groups of a real Kafka 4.3, from their share coordinators' log, and of kohort, from its event log as well.
 
 `incidents/share_stories.py` is what was done, `incidents/record.py` made the recordings.
 """
@@ -47,7 +47,7 @@ def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:
 
 
 def done_to(folder: Path, group: str, event: str) -> list[tuple[int, int, int]]:
-    """What members did with records, as they told it themselves: partition, offset, delivery count."""
+    """Return members' own accounts of records: partition, offset, delivery count."""
     lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
     return [
         tuple(place) for each in lines if (each["group"], each["event"]) == (group, event) for place in each["places"]
@@ -55,12 +55,12 @@ def done_to(folder: Path, group: str, event: str) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("recording_name", "told"), [(KAFKA, OF_SHARES), (KOHORT, OF_SHARES_WITH_EVENTS)], ids=[KAFKA, KOHORT]
+    ("recording_name", "findings"), [(KAFKA, OF_SHARES), (KOHORT, OF_SHARES_WITH_EVENTS)], ids=[KAFKA, KOHORT]
 )
 def test_share_incident_findings(
-    share_groups: dict[str, dict[str, GroupInput]], recording_name: str, told: Told
+    share_groups: dict[str, dict[str, GroupInput]], recording_name: str, findings: Told
 ) -> None:
-    assert {name: serious(group) for name, group in share_groups[recording_name].items()} == told
+    assert {name: serious(group) for name, group in share_groups[recording_name].items()} == findings
 
 
 def test_healthy_habits_are_left_alone() -> None:

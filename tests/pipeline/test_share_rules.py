@@ -14,7 +14,7 @@ from tests.pipeline.stories import ms
 
 
 def lacking(story: ShareStory) -> list[str | None]:
-    """The sources without which the group can't be called well."""
+    """Return the missing sources without which the group cannot be called healthy."""
     rows: list[ShareGroupRow] = [
         {**row, "group_id": story.name} for row in share_group_rows(analyse(story.group_input()))
     ]
@@ -25,7 +25,7 @@ BOTH = pytest.mark.parametrize("by_states", [False, True], ids=["events", "state
 
 
 def poisoned(*, by_states: bool = False) -> ShareStory:
-    """ada and bob release record 100 each time; they accept all others."""
+    """Let ada and bob always release record 100, and accept all others."""
     story = ShareStory(told_by_states=by_states).joins(0, "ada", "bob")
     story.works(1, 11, "ada", 0)
     for n in range(5):
@@ -116,7 +116,7 @@ def test_final_rejection_is_no_delivery_limit() -> None:
 
 
 def failing(*, by_states: bool) -> ShareStory:
-    """For ten seconds ada and bob release whatever they get."""
+    """Let ada and bob release everything for ten seconds."""
     story = ShareStory(limit=3, told_by_states=by_states).joins(0, "ada", "bob")
     story.works(1, 11, "ada", 0)
     for n in range(30):
@@ -171,7 +171,7 @@ def test_rejected_retry_may_be_a_skip() -> None:
 
 
 def outliving(*, by_states: bool = False, limit: int = 5) -> ShareStory:
-    """bob works 40 s on what it gets; a lock lasts 30 s, and ada gets the records then."""
+    """Let bob process for 40 s with a lock of 30 s, after which ada gets the records."""
     story = ShareStory(told_by_states=by_states, limit=limit, until=400).joins(0, "ada", "bob")
     for n in range(6):
         at, records = 40 * n, (1000 + 10 * n, 1009 + 10 * n)

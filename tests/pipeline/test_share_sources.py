@@ -30,7 +30,7 @@ AT_MS = 1_760_000_000_000
 
 
 def records() -> list[Record]:
-    """A partition from its first record on: two ranges are done with, one came back, and was given up."""
+    """Return a partition from its first record on: two ranges are processed, one was released and archived."""
     first = ShareState(0, 1, 0, 0, 0, [], AT_MS, AT_MS)
     news = [
         StateUpdate(0, 0, -1, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)]),
@@ -136,7 +136,7 @@ def test_window_excludes_later_and_other_groups(tmp_path: Path) -> None:
     sources, _ = find_sources([str(tmp_path / "data")])
     window = Window(since_ms=AT_MS + 1500, until_ms=AT_MS + 1999)
     group = load_groups(silver_of(tmp_path, sources, window))["workers"]
-    assert [record.ts_ms for record in group.share_states] == [AT_MS, AT_MS + 1000], "it says how things stood"
+    assert [record.ts_ms for record in group.share_states] == [AT_MS, AT_MS + 1000], "it has the state at that time"
     others = silver_of(tmp_path / "others", sources, Window(groups=("orders-*",)))
     assert load_groups(others) == {}
 
@@ -156,14 +156,14 @@ def test_running_cluster_is_followed(tmp_path: Path) -> None:
         commit = Record(b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x00", None, AT_MS)
         kafka.topics.append_batch(OFFSETS_TOPIC, build_batch([commit]))
         sources, issues = expand([Source(WIRE, kafka.bootstrap)])
-        assert ([source.kind for source in sources], issues) == ([WIRE], []), "there is no such topic yet"
+        assert ([source.kind for source in sources], issues) == ([WIRE], []), "the topic does not exist yet"
         clock = [0.0]
         followed = FollowedShares(Source(WIRE, kafka.bootstrap), "", lambda: clock[0])
         assert not followed.grew()
         kafka.topics.create(STATE_TOPIC, 2)
         *first, last = records()
         kafka.topics.append_batch(STATE_TOPIC, build_batch(first), partition=1)
-        assert not followed.grew(), "nobody asks that often"
+        assert not followed.grew(), "the interval has not passed"
         clock[0] += ASKED_EVERY_S
         assert followed.grew()
         sources, issues = expand([Source(WIRE, kafka.bootstrap)])

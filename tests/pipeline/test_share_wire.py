@@ -39,7 +39,7 @@ def test_share_group_is_recorded(tmp_path: Path) -> None:
 
 
 def seen(bootstrap: str, folder: Path, queue: Sharing) -> ShareHistory:
-    """The group as it is written down now, when its member is gone."""
+    """Return the group as recorded after its member has left."""
     sources, issues = expand([Source(WIRE, bootstrap)])
     assert issues == []
     with Writer(folder, "0") as writer:

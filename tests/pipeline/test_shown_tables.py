@@ -1,4 +1,4 @@
-"""Whoever reads tables while they are written sees whole ones: those of before, or those of after."""
+"""Readers of tables during a write see complete ones, old or new."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = "decode_errors"
 
 
 def batch(silver: Path, number: int | str, *, published: bool = True) -> None:
-    """A batch of one row that tells its number."""
+    """Return a batch of one row with its number."""
     row = dict.fromkeys(SCHEMAS[TABLE].names) | {
         "partition": 0,
         "offset": 0,

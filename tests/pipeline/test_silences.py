@@ -1,4 +1,4 @@
-"""A silence is told when records wait, not when there is nothing to read; and messages are told in the order of their times."""
+"""Silences are reported when records wait, and messages in the order of their times."""
 
 from __future__ import annotations
 

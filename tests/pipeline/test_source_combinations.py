@@ -1,4 +1,4 @@
-"""A source that is added loses no finding, and each tells what it holds."""
+"""An added source loses no finding, and each contributes its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group that stands still: seen by who asks the cluster once, after its log was read, and by samples all along."""
+"""A group that stands still: in one query of the cluster after its log was read, and in continuous samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ STOPPED, NOW = 400, 480
 
 
 def asked_once(waiting: int, stable: int) -> GroupInput:
-    """Ten records a second were read from each of six partitions until 400 s; now is 480 s. stable: of those that wait."""
+    """Read ten records a second from each of six partitions until 400 s; now is 480 s.
+
+    `stable` counts the waiting records.
+    """
     group = (
         Story(until=NOW)
         .generation(1, 0.5, {"c-1/a": {}, "c-2/a": {}})
@@ -52,8 +55,7 @@ def test_nothing_waits() -> None:
 
 
 def sampled(silence: tuple[int, int], came: float, at: range) -> GroupInput:
-    """Nothing was committed in the silence. Twenty records came into each partition at a moment; the log's end was
-    looked at at these seconds."""
+    """Write twenty records to each partition in a silence without commits, with samples of log ends at these seconds."""
     start, end = silence
     group = (
         Story(until=NOW)

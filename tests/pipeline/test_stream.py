@@ -30,7 +30,7 @@ STEPS = 1_200
 
 
 def is_away(line: str) -> bool:
-    """Whether it says that the cluster is. A busy machine is said, too."""
+    """Return whether the output reports an unreachable cluster, which a busy machine may cause too."""
     return "trying again" in line and "127.0.0.1:" in line
 
 
@@ -41,7 +41,7 @@ def world() -> Iterator[World]:
 
 
 def tables(silver: Path) -> dict[str, list[str]]:
-    """Every table of the log, its rows in any order."""
+    """Return every table of the log with sorted rows."""
     found = {}
     for table in FROM_THE_LOG:
         if (silver / table).is_dir():
@@ -51,7 +51,7 @@ def tables(silver: Path) -> dict[str, list[str]]:
 
 
 def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
-    """What one reading of everything gives."""
+    """Return the tables of one reading of everything."""
     from kohort.pipeline.job.ingest import ingest_sources
     from kohort.pipeline.silver.read_sources import expand
     from kohort.pipeline.sources.found import WIRE, Source
@@ -63,7 +63,7 @@ def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
 
 
 def to_its_end(start: Callable[[], Any]) -> Any:
-    """A query that has taken all there is. On a busy machine Spark's Python is late, and the stream goes on from there."""
+    """Run a query to the end of its input; on a busy machine Spark's Python is late, and the stream continues."""
     until = time.monotonic() + PATIENCE_S
     while True:
         query = start()

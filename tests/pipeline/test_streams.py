@@ -47,7 +47,7 @@ class Busy(Query):
     """A stream that has read batch 6, and is about to write batch 7."""
 
     def __init__(self, looks: int) -> None:
-        """looks: how often somebody looks before it is done."""
+        """Set the number of checks until it is done."""
         self.looks, self.stopped = looks, False
         self.lastProgress: Any = SimpleNamespace(batchId=6, numInputRows=1)
 

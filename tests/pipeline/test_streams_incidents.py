@@ -1,4 +1,4 @@
-"""Streams groups of a real Kafka 4.3 with real processes of Kafka Streams 4.3, told by the offsets topic.
+"""Streams groups of a real Kafka 4.3 with real processes of Kafka Streams 4.3, from the offsets topic.
 
 `incidents/streams_stories.py` is what was done, `incidents/record.py` made the recording.
 """
@@ -45,7 +45,7 @@ def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:
 
 
 def truth(folder: Path, group: str, event: str) -> list[dict[str, object]]:
-    """What was done to a group, or what its processes told."""
+    """Return the actions on a group, or the output of its processes."""
     lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
     return [each for each in lines if each["group"] == group and str(each["event"]).split()[0] == event]
 

@@ -1,4 +1,4 @@
-"""What is said of tasks that stand after they moved (R53), and what isn't, as nobody can know it."""
+"""Findings about tasks that stop after a move (R53), and cases without enough information."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_offsets_topic_alone_shows_silence() -> None:
 
 
 def idle(*, sampled: bool) -> StreamsStory:
-    """bob goes, ada gets its tasks, and no record comes for them for 200 s. Then they go on as before."""
+    """Stop bob, whose tasks ada gets without records for 200 s, and then with records as before."""
     story = group().reads(1, 600, 0, 1).reads(1, 100, 2, 3)
     story.goes(100, "bob").has(101, "ada", 0, 1, 2, 3).reads(301, 600, 2, 3, less=2010)
     if sampled:

@@ -23,7 +23,7 @@ def flapping(
     same_process: bool = True,
     stores: bool = True,
 ) -> StreamsStory:
-    """bob goes and comes back, each time with another thread."""
+    """Stop and start bob, each time with another thread."""
     story = group(by_events=by_events, until=3600, stores=stores)
     at, member = 0.0, "bob"
     for number in range(often):
@@ -87,7 +87,7 @@ def test_returning_thread_was_alive(cause: str | None, why: str) -> None:
 
 
 def test_records_alone_show_no_reason() -> None:
-    # the process may have been restarted on purpose, so a longer session is no advice
+    # the process may have been restarted on purpose, so do not suggest a longer session
     finding = flapping().found()["R54"]
     assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
     assert "on purpose" in finding.advice
@@ -176,7 +176,7 @@ def test_recreated_group_ignores_earlier_events() -> None:
 
 
 def deleted(*, stores: tuple[str, ...], kept: bool = False, reads: str = SOURCE) -> StreamsStory:
-    """A group that is deleted with its offsets, and begins anew with the given stores. reads: what it reads since."""
+    """Delete a group with its offsets, and start it with the given stores and `reads`."""
     story = group().reads(1, 100, 0, 1, 2, 3).goes(100, "ada", "bob").deleted(110).offsets_deleted(110)
     if kept:
         story.reads(120, 121, 0, 1, 2, 3)
@@ -248,19 +248,19 @@ def test_empty_group_may_be_not_ready(by_events: bool) -> None:
 
 
 def stale(*, until: float = 2000) -> StreamsStory:
-    """bob has an older topology than the group for a while, and goes."""
+    """Give bob an older topology than the group for a while, then stop it."""
     story = StreamsStory(until=until).topology(0, 2).epoch(0).joins(0, "ada", epoch=2).joins(10, "bob", epoch=1)
     return story.goes(500, "bob")
 
 
 def not_ready() -> StreamsStory:
-    """ada has no tasks until topics are made."""
+    """Leave ada without tasks until topics are created."""
     story = StreamsStory(until=1000).topology(0).epoch(0, ready=False).joins(1, "ada")
     return story.epoch(300).has(301, "ada", 0, 1, 2, 3)
 
 
 def never_ready() -> StreamsStory:
-    """ada has no tasks, and gives up."""
+    """Leave ada without tasks until it stops."""
     return StreamsStory(until=1000).topology(0).epoch(0, ready=False).joins(1, "ada").goes(300, "ada")
 
 

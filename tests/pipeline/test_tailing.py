@@ -22,7 +22,7 @@ from tests.pipeline.local_groups import silver_table
 
 
 class Log:
-    """A file to which a broker writes, and somebody who follows it. Its clock only goes on."""
+    """A file that a broker writes, and its follower, with a clock that only advances."""
 
     def __init__(self, folder: Path, name: str = "server.log") -> None:
         self.path, self._written, self._at = folder / name, 0, 1_700_000_000
@@ -47,7 +47,7 @@ class Log:
         return [line for portion in self.files.look() for line in portion.lines]
 
     def restarts(self) -> None:
-        """Whoever follows, with what was kept."""
+        """Restart the follower with its stored state."""
         self.files = TailedFiles([self.path], json.loads(json.dumps(self.files.state)))
 
     def renamed(self, number: int) -> Path:
@@ -60,7 +60,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def packed(path: Path) -> Path:
-    """As gzip does it: the file is gone when the packed one is complete."""
+    """Compress like gzip, which removes the file when the compressed one is complete."""
     place = path.with_name(f"{path.name}.gz")
     place.write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()

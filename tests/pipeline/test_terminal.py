@@ -1,4 +1,4 @@
-"""What the command says: findings in words on stdout, progress beside it, colours for eyes alone."""
+"""Output of the command: findings on stdout, progress on stderr, colours on terminals only."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_missing_sources_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("differs", "source", "says"),
+    ("differs", "source", "text"),
     [
         ({"has_records": False}, "offsets-topic", "the offsets topic is missing"),
         ({"sampled_share": 0.2}, "log-ends", "were not sampled for most of the time"),
@@ -83,12 +83,12 @@ def test_missing_sources_are_named() -> None:
     ],
 )
 def test_nothing_serious_needs_every_source(
-    capsys: pytest.CaptureFixture[str], differs: dict[str, Any], source: str | None, says: str
+    capsys: pytest.CaptureFixture[str], differs: dict[str, Any], source: str | None, text: str
 ) -> None:
     outcome = Outcome([], [health("calm", 1, **differs)], [], None)
     out = printed(outcome, capsys)
     assert "Health unknown for 1 group" in out
-    assert says in out
+    assert text in out
     assert exit_code(outcome, "critical", ()) == 4
     assert exit_code(outcome, "critical", [source or ""]) == (4 if source is None else 0)
 

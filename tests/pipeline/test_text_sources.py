@@ -79,7 +79,7 @@ MS = 1795213063630
          "(org.apache.kafka.X) [group-coordinator-event-processor-0]", MS),
         ("ISO time", f"2026-11-21T00:17:43.630+02:00 INFO [GroupCoordinator id=2] {STABLE} (org.apache.kafka.X)", MS),
         ("ISO time, UTC", f"2026-11-20T22:17:43.630Z INFO [GroupCoordinator id=2] {STABLE}", MS),
-        ("kubectl --timestamps tells the zone", "2026-11-20T20:17:43.631456789Z " + NEW.format(STABLE), MS - 7_200_000),
+        ("kubectl --timestamps includes the zone", "2026-11-20T20:17:43.631456789Z " + NEW.format(STABLE), MS - 7_200_000),
         ("a container's log", "2026-11-20T22:17:43.63Z stdout F " + NEW.format(STABLE), MS),
         ("no milliseconds", f"2026-11-20 22:17:43 INFO  [main] GroupMetadataManager:12 - [GroupCoordinator id=2] {STABLE}",
          MS - 630),
@@ -135,7 +135,7 @@ def test_broker_log_with_late_group_line(tmp_path: Path) -> None:
         (event,) = read_text_log(Path(source.path))
         assert isinstance(event, GroupEvent)
     (named,), issues = find_sources([str(tmp_path / "controller.log")])
-    assert (named.kind, issues) == (TEXT_LOG, []), "a person said that it is one: what it lacks is told"
+    assert (named.kind, issues) == (TEXT_LOG, []), "the user has named it, so missing parts are reported"
 
 
 def test_old_coordinator_log_names_partition(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_old_coordinator_log_names_partition(tmp_path: Path) -> None:
         ("Adding new member m with group instance id Some(pod-1)", "join_static"),
         ("Adding new member m with group instance id null; client reason: not provided", "join_new"),
         ("Adding new member m with group instance id pod-1; client reason: not provided", "join_static"),
-        ("something that a later Kafka says", "unknown"),
+        ("something that a later Kafka logs", "unknown"),
     ],
 )  # fmt: skip
 def test_reasons(reason: str, cause: str) -> None:
@@ -201,7 +201,7 @@ def test_exports_in_both_forms(tmp_path: Path) -> None:
 
 
 def kcats(data: bytes) -> bytes:
-    """Text as kcat writes it: what has to be escaped is, all other bytes are as they were."""
+    """Format records like kcat, with escapes only where needed."""
     return b'"' + b"".join(b"\\u%04x" % each if each < 32 or each in b'"\\' else bytes([each]) for each in data) + b'"'
 
 
@@ -359,7 +359,7 @@ def test_moved_segments_are_recognized_by_name(tmp_path: Path) -> None:
 
 def test_source_without_rows_is_named(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
-    path.write_text(NEW.format("Nothing that anybody knows.") + "\n")
+    path.write_text(NEW.format("An unknown line.") + "\n")
     with Writer(tmp_path / "silver", "0") as writer:
         ingest(find_sources([str(path)])[0], "", writer)
     assert "events" not in writer.rows

@@ -12,7 +12,7 @@ from kohort.pipeline.history.inputs import GroupInput, PartitionCommits
 
 
 def group(times_ms: list[int], offsets: list[int]) -> GroupInput:
-    """One partition, committed at these times."""
+    """Build one partition with commits at these times."""
     commits = PartitionCommits(np.array(times_ms, np.int64), np.array(offsets, np.int64))
     return GroupInput("g", commits={("t", 0): commits}, until_ms=times_ms[-1])
 

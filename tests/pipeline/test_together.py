@@ -49,7 +49,7 @@ def test_absent_groups_do_not_count() -> None:
 
 
 def frozen(name: str) -> GroupInput:
-    """A group whose commits stop for 8 s, and one of whose sessions expires then."""
+    """Stop the commits of a group for 8 s, and expire one of its sessions if requested."""
     members = {"c-1/a": {"session": 6_000}, "c-2/a": {"session": 6_000}}
     story = Story(name=name).generation(1, 0.5, members).silence(list(range(6)), 300, 308.5)
     story.event(308.2, "member_removed", member_id="c-2/a", cause="session_expired")
@@ -94,7 +94,7 @@ def test_large_recording_has_no_common_stop(recorded_groups: dict[str, GroupInpu
 
 
 def static_expiry(name: str, *, returns: bool) -> GroupInput:
-    """Return a group of two static members whose sessions expire together; they come back 10 s later if `returns`."""
+    """Expire the sessions of two static members together; they return 10 s later if `returns`."""
     members = {f"i-{n}-a": {"session": 6_000, "client": f"i-{n}", "instance_id": f"i-{n}"} for n in (1, 2)}
     story = Story(name=name, until=360).generation(1, 0.5, members).silence(list(range(6)), 300, 320)
     for member_id in members:

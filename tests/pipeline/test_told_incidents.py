@@ -1,4 +1,4 @@
-"""Every incident that is played says what is to be told of it, and enough of them are of our own alone."""
+"""Every played incident has expected findings, and enough incidents are ours alone."""
 
 from __future__ import annotations
 

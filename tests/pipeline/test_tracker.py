@@ -38,7 +38,7 @@ class Story:
         self.generations = count(1)
 
     def reads(self, kind: Callable[..., Row], *values: object) -> list[str]:
-        """A row of now, as it travels; returns the alerts."""
+        """Read a row of now from its stored form, and return the alerts."""
         row = row_of(row_text(kind(self.now_ms, *values)))
         return self._words(feed("orders", self.state, [row], self.now_ms))
 
@@ -55,7 +55,7 @@ class Story:
         return told
 
     def later(self, seconds: float) -> list[str]:
-        """Time goes by; somebody looks."""
+        """Advance the clock and check the group."""
         self.now_ms += round(seconds * 1000)
         self.state = GroupState.of(self.state.text())  # as after a restart
         until_ms = self.now_ms if self.read_until_ms is None else self.read_until_ms

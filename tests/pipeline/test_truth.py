@@ -1,4 +1,4 @@
-"""Truth by construction: what scripted consumers were told by the real coordinator is what the analysis says."""
+"""Truth by construction: the analysis equals the real coordinator's responses to scripted consumers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ def test_movement_counts_assigned_and_revoked(
 
 
 def members_of(play: Play, generation: int) -> set[str]:
-    """Who was in a generation."""
     return set(play.truth[generation].members)
 
 

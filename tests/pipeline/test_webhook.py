@@ -15,7 +15,7 @@ from kohort.pipeline.live.webhook import MOST_WAITING, SAME_S, TRIES, Message, W
 
 
 class World:
-    """An address that fails as often as it is told to, and a clock."""
+    """An address that fails a set number of times, and a clock."""
 
     def __init__(self, *failures: OSError) -> None:
         self.failures, self.now = list(failures), 0.0
@@ -104,7 +104,7 @@ def test_over_a_real_connection(monkeypatch: pytest.MonkeyPatch) -> None:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            pass
 
     with HTTPServer(("127.0.0.1", 0), Receiver) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""Only what was asked for: a stretch of time, and groups; and what was in force when it began."""
+"""Requested time range and groups, with the state at its start."""
 
 from __future__ import annotations
 

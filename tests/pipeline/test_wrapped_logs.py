@@ -1,4 +1,4 @@
-"""A broker's log tells the same whatever has collected it: one incident, many wrappings, each line by itself and twice."""
+"""A broker's log is read alike from all collectors: one incident in many wrappings, lines single and doubled."""
 
 from __future__ import annotations
 

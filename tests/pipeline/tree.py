@@ -19,7 +19,7 @@ class TreeMemory:
 
     @property
     def processor_s(self) -> float:
-        """Of all processes up to the last look at each; Spark's workers are nobody's children at the end."""
+        """Processor time of all processes up to their last check, since Spark's workers lose their parent."""
         return sum(self._used_s.values())
 
     def __enter__(self) -> TreeMemory:

@@ -28,14 +28,14 @@ class World:
     """A cluster whose groups' records the test writes itself, as a coordinator would."""
 
     def __init__(self, kafka: Any, seed: int, groups: Sequence[str] = GROUPS, step_ms: int = 9_000) -> None:
-        """step_ms: the times of two batches are less apart than this."""
+        """Limit the time between two batches to `step_ms`."""
         self.kafka, self.groups, self._step_ms = kafka, groups, step_ms
         self.random = random.Random(seed)
         self._generation = dict.fromkeys(groups, 0)
         self.ts_ms = NOW_MS - 3_600_000
 
     def write(self, batches: int) -> None:
-        """Commits and generations of all groups, in batches of several records each."""
+        """Write commits and generations of all groups, in batches of several records each."""
         for _ in range(batches):
             group = self.random.choice(self.groups)
             self.ts_ms += self.random.randrange(1, self._step_ms)
@@ -43,7 +43,7 @@ class World:
             self.append(group, records)
 
     def append(self, group: str, records: list[Record]) -> None:
-        """One batch, where the group's records belong."""
+        """Append one batch to the partition of the group."""
         self.kafka.topics.append_batch("__consumer_offsets", build_batch(records), partition=partition_for(group, 50))
 
     def _commit(self, group: str) -> list[Record]:

@@ -13,12 +13,11 @@ from tests.pipeline.incidents.stage import Group, Member, Stage
 
 
 def _hosts(number: int) -> Callable[[int], str]:
-    """Addresses of one story."""
     return lambda at: f"127.0.{number}.{at}"
 
 
 def calm(stage: Stage) -> Group:
-    """Three members and nothing else, alive when the broker is suspended at the end."""
+    """Run three members without incident, still alive when the broker pauses at the end."""
     group, host = stage.group("calm"), _hosts(1)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), session_ms=30_000)
@@ -26,7 +25,7 @@ def calm(stage: Stage) -> Group:
 
 
 def calm_default_ids(stage: Stage) -> Group:
-    """Three members with one client id, alive when the broker is suspended at the end."""
+    """Run three members with one client id, without incident."""
     group, host = stage.group("calm-default-ids"), _hosts(2)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), client_id="rdkafka", session_ms=30_000)
@@ -34,7 +33,7 @@ def calm_default_ids(stage: Stage) -> Group:
 
 
 def calm_static(stage: Stage) -> Group:
-    """Two static members, alive when the broker is suspended at the end."""
+    """Run two static members without incident."""
     group, host = stage.group("calm-static"), _hosts(3)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}", session_ms=30_000)
@@ -42,7 +41,7 @@ def calm_static(stage: Stage) -> Group:
 
 
 def dead(stage: Stage) -> Group:
-    """All members are killed and not restarted, while records keep arriving."""
+    """Kill all members for good while records are still written."""
     group, host = stage.group("dead"), _hosts(4)
     members = [group.pod(f"c-{number}", host(number)) for number in (1, 2)]
     time.sleep(15)
@@ -52,7 +51,7 @@ def dead(stage: Stage) -> Group:
 
 
 def lost_hosts(stage: Stage) -> None:
-    """Four of five hosts are lost at once. All clients have librdkafka's default client id."""
+    """Drop four of five hosts together; all clients have librdkafka's default client id."""
     group, host = stage.group("lost-hosts"), _hosts(5)
     members = [group.pod(f"c-{number}", host(number), client_id="rdkafka") for number in range(1, 6)]
     time.sleep(22)
@@ -63,7 +62,7 @@ def lost_hosts(stage: Stage) -> None:
 
 
 def suspended(stage: Stage) -> None:
-    """One of five is stopped for 14 s; sessions last 10 s."""
+    """Stop one of five members for 14 s; sessions last 10 s."""
     group, host = stage.group("suspended"), _hosts(6)
     members = [group.pod(f"c-{number}", host(number), session_ms=10_000, max_poll_ms=30_000) for number in range(1, 6)]
     time.sleep(22)
@@ -75,7 +74,7 @@ def suspended(stage: Stage) -> None:
 
 
 def static_restart(stage: Stage) -> None:
-    """A static member is closed and started again 12 s later; its session ends meanwhile."""
+    """Restart a static member after 12 s, when its session has expired."""
     group, host = stage.group("static-restart"), _hosts(7)
     members = [group.pod(f"c-{number}", host(number), instance=f"i-{number}") for number in (1, 2, 3)]
     time.sleep(20)
@@ -87,7 +86,7 @@ def static_restart(stage: Stage) -> None:
 
 
 def orderly_restart(stage: Stage) -> None:
-    """A dynamic member is closed and started again 12 s later."""
+    """Restart a dynamic member after 12 s."""
     group, host = stage.group("orderly-restart"), _hosts(8)
     members = [group.pod(f"c-{number}", host(number)) for number in (1, 2, 3)]
     time.sleep(20)
@@ -99,7 +98,7 @@ def orderly_restart(stage: Stage) -> None:
 
 
 def debug_consumer(stage: Stage) -> None:
-    """A consumer that never commits joins for 14 s, and is closed."""
+    """Run an additional consumer for 14 s that never commits."""
     group, host = stage.group("debug-consumer"), _hosts(9)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number))
@@ -112,7 +111,7 @@ def debug_consumer(stage: Stage) -> None:
 
 
 def two_assign(stage: Stage) -> None:
-    """Two consumers without membership commit the same partition: one is at its end, one starts over and is slow."""
+    """Run two consumers without membership on one partition: one at its end, one slow from the start."""
     group, host = stage.group("two-assign"), _hosts(10)
     time.sleep(10)
     group.pod("c-1", host(1), assign=["two-assign", 0])
@@ -123,7 +122,7 @@ def two_assign(stage: Stage) -> None:
 
 
 def poison(stage: Stage) -> None:
-    """Each member that reads record 60 of partition 2 dies of it, and is restarted."""
+    """Kill every member that reads record 60 of partition 2, and start it again."""
     group, host = stage.group("poison"), _hosts(11)
     members = {number: group.pod(f"c-{number}", host(number), dies_at=[2, 60]) for number in (1, 2, 3)}
     end = time.monotonic() + 70
@@ -138,7 +137,7 @@ def poison(stage: Stage) -> None:
 
 
 def half_deployed(stage: Stage) -> None:
-    """Two of four members have the new subscription, and it stays like that."""
+    """Update the subscription of two of four members only."""
     stage.topic("half-deployed-more")
     group, host = stage.group("half-deployed"), _hosts(12)
     both = ["half-deployed", "half-deployed-more"]
@@ -149,7 +148,7 @@ def half_deployed(stage: Stage) -> None:
 
 
 def never_commits(stage: Stage) -> None:
-    """One of three members reads and never commits."""
+    """Run three members, one of which never commits."""
     group, host = stage.group("never-commits"), _hosts(13)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), commits=number != 3)
@@ -158,7 +157,7 @@ def never_commits(stage: Stage) -> None:
 
 
 def static_taken_once(stage: Stage) -> None:
-    """A second process with the instance id of a living one; the first one stops."""
+    """Start a second process with the instance id of a live one, which then closes."""
     group, host = stage.group("static-taken-once"), _hosts(14)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}")
@@ -169,7 +168,7 @@ def static_taken_once(stage: Stage) -> None:
 
 
 def static_ping_pong(stage: Stage) -> None:
-    """Two processes with one instance id, each started again when it was fenced."""
+    """Run two processes with one instance id, each restarted when it is fenced."""
     group, host = stage.group("static-ping-pong"), _hosts(15)
     group.pod("c-1", host(1), instance="i-1")
     rivals = {name: group.pod(name, host(at), instance="i-2") for at, name in ((2, "c-2"), (9, "c-9"))}
@@ -185,7 +184,7 @@ def static_ping_pong(stage: Stage) -> None:
 
 
 def merged_restarts(stage: Stage) -> None:
-    """Three of six members restart at the same time: their rebalances merge."""
+    """Restart three of six members together, so that their rebalances merge."""
     group, host = stage.group("merged-restarts"), _hosts(16)
     members = [group.pod(f"c-{number}", host(number)) for number in range(1, 7)]
     time.sleep(24)
@@ -199,7 +198,7 @@ def merged_restarts(stage: Stage) -> None:
 
 
 def surge_deploy(stage: Stage) -> None:
-    """A deploy of three pods whose names change: each new one is there before an old one goes."""
+    """Replace three pods by ones with new names, each started before an old one stops."""
     group, host = stage.group("surge-deploy"), _hosts(17)
     old = [group.pod(f"billing-7d9f8b6c5-{tail}", host(at)) for at, tail in enumerate(("x2k4q", "8zrtv", "mm9wp"), 1)]
     time.sleep(20)
@@ -213,7 +212,7 @@ def surge_deploy(stage: Stage) -> None:
 
 
 def autoscaled(stage: Stage) -> None:
-    """An autoscaler that can't decide: pods come and go, the names of all have one hash."""
+    """Start and stop pods again and again, as an unstable autoscaler; all names have one hash."""
     group, host = stage.group("autoscaled"), _hosts(18)
     running: list[Member] = []
     number = 0

@@ -9,10 +9,10 @@ from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
 from kohort.pipeline.sources.window import FOREVER_MS
 
 FACTS_OF_A_PART = {
-    "R01": "how long the group waited; who came last may be told by the rest",
+    "R01": "how long the group waited; the rest may show the last member to join",
     "R03": "a session expired; the rest may show a crash loop",
-    "R11": "second rounds; the rest may have so many others that these are few",
-    "R18": "idle members; those who left later may not have been idle for long",
+    "R11": "second rounds; the rest may contain many others",
+    "R18": "idle members; members that left later may have been idle briefly",
     "R19": "records that waited on one partition; the rest may show why",
     "R20": "a partition that stood; the rest may show that each owner leaves because of the record there",
     "R25": "members that came one after the other; the rest may show whom they replaced",
@@ -24,7 +24,7 @@ FACTS_OF_A_PART = {
 
 
 def without_start(group: GroupInput, share: float) -> GroupInput:
-    """What is left when this share of the group's records, and every event before, was not read."""
+    """Return the rest when this share of the records, and every earlier event, is removed."""
     cut = copy.copy(group)
     if offsets := sorted(record.offset for record in group.records):
         first = offsets[int(len(offsets) * share)]
@@ -45,7 +45,7 @@ def without_start(group: GroupInput, share: float) -> GroupInput:
 
 
 def without_end(group: GroupInput, share: float) -> GroupInput:
-    """What there was to read when this share of the group's records was written."""
+    """Return what existed when this share of the group's records was written."""
     cut = copy.copy(group)
     if offsets := sorted(record.offset for record in group.records):
         last = offsets[int(len(offsets) * share)]
@@ -71,12 +71,12 @@ def _event_at(group: GroupInput, share: float) -> int:
 
 
 def commits_within(commits: PartitionCommits, from_ms: int = 0, to_ms: int = FOREVER_MS) -> PartitionCommits:
-    """Those of a stretch of time, both ends included."""
+    """Return commits of a time range, including both ends."""
     kept, gone = ((ms >= from_ms) & (ms <= to_ms) for ms in (commits.ts_ms, commits.gone_ms))
     return replace(commits, ts_ms=commits.ts_ms[kept], committed=commits.committed[kept], gone_ms=commits.gone_ms[gone])
 
 
 def ends_within(ends: LogEnds, from_ms: int = 0, to_ms: int = FOREVER_MS) -> LogEnds:
-    """Samples of a stretch of time, both ends included."""
+    """Return samples of a time range, including both ends."""
     kept = (ends.sampled_ms >= from_ms) & (ends.sampled_ms <= to_ms)
     return LogEnds(ends.sampled_ms[kept], ends.log_start[kept], ends.log_end[kept], ends.last_stable[kept])

@@ -1,6 +1,6 @@
 """A consumer process of an incident: `python -m tests.pipeline.incidents.member NAME CONFIG TOPICS HABITS`.
 
-It tells on stdout, in lines of JSON, what its callbacks say. Orders come on stdin: `subscribe A,B`,
+It prints its callbacks to stdout, as lines of JSON. Commands come on stdin: `subscribe A,B`,
 `resubscribe A,B` (after an unsubscribe), `stall SECONDS`, `stop`. HABITS, in JSON: `slow_revoke_s`, how long the first revoke callback takes; `record_s`, how long each record
 takes; `slow_record`, [partition, offset, seconds] of one that takes longer; `stores`, true: an offset counts when its
 record is done, for enable.auto.offset.store=false.

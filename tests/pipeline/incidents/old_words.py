@@ -16,26 +16,25 @@ _PENDING = ("Pending dynamic member", "Dynamic member with unknown")
 _LOADED = ("Loaded classic group", "Unloading group metadata")
 
 Words = Callable[[str], str | None]
-"""A line of 4.3 in other words; None: that release says nothing of it."""
+"""Converter of a line of 4.3; returns None if that release does not log it."""
 
 
 def of_4_3(line: str) -> str | None:
-    """As it stands."""
     return line
 
 
 def of_3_6(line: str) -> str | None:
-    """The coordinator that was written in Scala; the members' leaves show all that it knows of them."""
+    """Convert a line to the Scala coordinator's form, which knows members only by their leaves."""
     return _older(line, _said_by_3_6)
 
 
 def of_2_8(line: str) -> str | None:
-    """Clients give no reasons, and a member that is new is told with its rebalance alone."""
+    """Convert a line to the form of 2.8, without reasons; a new member appears only with its rebalance."""
     return _older(line, _said_by_2_8)
 
 
 def of_1_1(line: str) -> str | None:
-    """No reasons, no sizes, no leader."""
+    """Convert a line to the form of 1.1, without reasons, sizes and leader."""
     return _older(line, _said_by_1_1)
 
 

@@ -1,6 +1,6 @@
 """A classic consumer on a host of its own: `python -m tests.pipeline.incidents.pod OPTIONS`, OPTIONS in JSON.
 
-It binds its sockets to an address of 127.0.0.0/8, so that the broker sees another host. It tells on stdout, in lines of
+It binds its sockets to an address of 127.0.0.0/8, so that the broker sees another host. It prints to stdout, in lines of
 JSON, what happens to it. `stop` on stdin closes it, `rejoin` makes it
 ask for a rebalance.
 """
@@ -27,7 +27,7 @@ CRASHED = 1
 
 
 class _Socket(socket.socket):
-    """One that leaves from this host. It is asked to connect again and again until that is done."""
+    """A socket that is bound to this host's address and retries its connect until it succeeds."""
 
     def connect(self, address: Any) -> None:
         self._leave_from_here()
@@ -43,7 +43,7 @@ class _Socket(socket.socket):
 
 
 def _slow_range(seconds: list[float]) -> type:
-    """The range assignor, with a pause before each assignment."""
+    """Return the range assignor, with a pause before each assignment."""
     left = list(seconds)
 
     class Slow(RangePartitionAssignor):  # type: ignore[misc]
@@ -94,7 +94,7 @@ class _Pod(ConsumerRebalanceListener):  # type: ignore[misc]
         self._tell("revoked", partitions=sorted(f"{each.topic}-{each.partition}" for each in revoked))
 
     def run(self) -> None:
-        """Until it is stopped, fenced or dead."""
+        """Consume until it is stopped, fenced or dead."""
         try:
             self._work()
         except KafkaError as problem:

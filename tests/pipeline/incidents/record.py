@@ -74,7 +74,7 @@ MORE_SETTINGS = {
 }
 """Of the broker, for one set of stories."""
 AFTERWARDS_S = 15
-"""For how long the groups that are left alone go on after the restart."""
+"""Duration for which the unchanged groups continue after the restart."""
 STANDS_STILL_S = 8
 LAYOUT = "[%d] %p %m (%c)%n"
 """As in the log4j2.yaml that Kafka comes with."""
@@ -86,13 +86,13 @@ class Cluster(Protocol):
     bootstrap: str
 
     def restart(self) -> None:
-        """In an orderly way, with its data."""
+        pass
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGSTOP, SIGCONT."""
+        pass
 
     def copy(self, out: Path) -> None:
-        """Everything the analysis may read."""
+        pass
 
 
 class Kafka:
@@ -160,7 +160,7 @@ class Kohort:
 
 @contextmanager
 def cluster(kind: str, folder: Path, port: int, more: Mapping[str, str]) -> Iterator[Cluster]:
-    """One that is running. more: settings beside `SETTINGS`."""
+    """Yield a running cluster with these additional settings."""
     found = Kafka(port, more) if kind == "kafka" else Kohort(folder, more)
     try:
         yield found
@@ -169,7 +169,7 @@ def cluster(kind: str, folder: Path, port: int, more: Mapping[str, str]) -> Iter
 
 
 def record(found: Cluster, played: ModuleType, out: Path, only: frozenset[str] = frozenset()) -> None:
-    """Plays everything, or only these stories, and leaves the recording in a folder."""
+    """Play these stories, or all, and write the recording to a folder."""
     with (out / "truth.jsonl").open("w") as truth, (out / "log-ends.jsonl").open("w") as log_ends:
         stage = Stage(found.bootstrap, Truth(truth), log_ends)
         try:
@@ -227,7 +227,6 @@ STORIES = {
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=["kafka", "kohort"])
     parser.add_argument("stories", choices=STORIES)

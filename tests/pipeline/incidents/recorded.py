@@ -26,14 +26,14 @@ RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in RECORDINGS.iterd
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    """A recording by the name of its file, laid out in a folder."""
+    """Unpack a recording, given by file name, to a folder."""
     with tarfile.open(RECORDINGS / f"{name}.tar.gz") as packed:
         packed.extractall(folder, filter="data")
     return folder
 
 
 def recorded(folder: Path) -> dict[str, GroupInput]:
-    """The groups of a recording from all its sources."""
+    """Read the groups of a recording from all its sources."""
     sources, issues = find_sources([str(folder)])
     assert not issues
     silver = folder / "silver"
@@ -45,7 +45,7 @@ def recorded(folder: Path) -> dict[str, GroupInput]:
 
 @dataclass
 class Recorded:
-    """A recording that was unpacked. Whoever analyses its groups may sort what is in them, and changes nothing else."""
+    """An unpacked recording, whose groups may be sorted but not changed otherwise."""
 
     folder: Path
 
@@ -68,14 +68,14 @@ def told_of(group: GroupInput) -> Told:
 
 
 def log_alone(group: GroupInput) -> GroupInput:
-    """What the offsets topic tells, without a broker's log, an event log or samples of log ends."""
+    """Return the group without broker log, event log and samples of log ends."""
     alone = copy.copy(group)
     alone.events, alone.ends = [], {}
     return alone
 
 
 def text_alone(group: GroupInput) -> GroupInput:
-    """What a broker's text log or an event log tells, without the offsets topic."""
+    """Return the group without the offsets topic."""
     return GroupInput(
         group.group_id, events=group.events, until_ms=group.until_ms, coordinator_moves=group.coordinator_moves
     )

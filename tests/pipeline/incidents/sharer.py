@@ -1,8 +1,8 @@
 """A member of a share group in an incident: `python -m tests.pipeline.incidents.sharer NAME CONFIG TOPIC HABITS`.
 
-It tells on stdout, in lines of JSON, what it does with records. Orders come on stdin: `fail` (it releases whatever it
+It prints what it does with records to stdout, as lines of JSON. Commands come on stdin: `fail` (it releases whatever it
 gets), `work`, `stop`. HABITS, in JSON: `record_s`, how long each record takes; `hold_s`, how long it holds what a poll
-brought; `poison`, places that it releases each time; `rejects`, `retries`: every so many offsets it rejects one, or
+brought; `poison`, places that it releases each time; `rejects`, `retries`: interval of offsets at which it rejects one, or
 releases it once.
 """
 
@@ -71,7 +71,7 @@ class _Process:
         return "accept"
 
     def _commit(self) -> str:
-        """Why an acknowledgement failed; empty: none did."""
+        """Commit acknowledgements, and return the error, or an empty text."""
         try:
             outcome = self._consumer.commit_sync(PATIENCE_S)
         except KafkaException as failed:

@@ -36,7 +36,7 @@ class Member:
     """One process in a group."""
 
     def __init__(self, group: Group, name: str, command: list[str]) -> None:
-        """command: a module of this package, and its arguments."""
+        """Start a process, whose `command` is a module of this package with arguments."""
         self.name = name
         self._group = group
         self._heard: set[str] = set()
@@ -52,30 +52,29 @@ class Member:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def order(self, text: str) -> None:
-        """`subscribe A,B` or `stall SECONDS`."""
+        """Send a command: `subscribe A,B` or `stall SECONDS`."""
         assert self._process.stdin is not None
         self._process.stdin.write(text + "\n")
         self._process.stdin.flush()
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGKILL, SIGSTOP, SIGCONT."""
         self._group.tell("signal", member=self.name, signal=number.name)
         self._process.send_signal(number)
 
     def until(self, event: str) -> None:
-        """Waits until it has told of something for the first time: on a busy machine a JVM takes long to begin."""
+        """Wait until it has printed an event for the first time; a JVM starts slowly on a busy machine."""
         with self._changed:
             assert self._changed.wait_for(lambda: event in self._heard, 3 * PATIENCE_S), f"{self.name}: no {event}"
 
     def stop(self) -> None:
-        """Closes the consumer and waits for that."""
+        """Close the consumer and wait for its end."""
         self._group.tell("stop", member=self.name)
         if self.is_there:
             self.order("stop")
             self._process.wait(PATIENCE_S)
 
     def end(self) -> None:
-        """Whatever it does."""
+        """Stop the process, whatever its state."""
         self._process.kill()
         self._process.wait(PATIENCE_S)
 
@@ -114,7 +113,7 @@ class Group:
         config: dict[str, Any] | None = None,
         **habits: object,
     ) -> Member:
-        """A process that joins. config: of librdkafka, beside what all have. habits: what `member.py` takes."""
+        """Start a member with additional settings of librdkafka and `habits` for `member.py`."""
         settings: dict[str, Any] = {
             "bootstrap.servers": self.stage.bootstrap,
             "client.id": name,
@@ -136,7 +135,7 @@ class Group:
         )
 
     def pod(self, name: str, host: str, *, client_id: str | None = None, **more: object) -> Member:
-        """A classic consumer of kafka-python on a host of its own. more: what `pod.py` takes beside that."""
+        """Start a classic kafka-python consumer on its own host, with options of `pod.py`."""
         options = {
             "name": name,
             "host": host,
@@ -150,7 +149,7 @@ class Group:
         return self._member(name, ["pod", json.dumps(options)])
 
     def batches(self, name: str, *, batch_s: float) -> Member:
-        """A consumer of aiokafka that commits after each batch of so many seconds."""
+        """Start an aiokafka consumer that commits after batches of this many seconds."""
         options = {
             "name": name, "batch_s": batch_s, "bootstrap": self.stage.bootstrap, "group": self.name, "topic": self.name
         }  # fmt: skip
@@ -158,7 +157,7 @@ class Group:
         return self._member(name, ["batcher", json.dumps(options)])
 
     def shares(self, name: str, *, most: int = 50, **habits: object) -> Member:
-        """A member of a share group. most: records of one poll. habits: what `sharer.py` takes."""
+        """Start a share group member that polls at most `most` records, with `habits` for `sharer.py`."""
         settings = {
             "bootstrap.servers": self.stage.bootstrap,
             "client.id": name,
@@ -171,7 +170,7 @@ class Group:
         return self._member(name, ["sharer", name, json.dumps(settings), self.name, json.dumps(habits)])
 
     def streams(self, name: str, *, home: str = "", pause_ms: int = 0, stores: tuple[str, ...] = ("counts",)) -> Member:
-        """A process of Kafka Streams. home: of its state; whoever had the same one left its state there."""
+        """Start a Kafka Streams process, which keeps its state in `home` over restarts."""
         options = {
             "bootstrap": self.stage.bootstrap, "group": self.name, "name": name, "topic": self.name,
             "home": home or name, "pause_ms": pause_ms, "stores": stores,
@@ -185,7 +184,7 @@ class Group:
         return member
 
     def all_stop(self) -> None:
-        """One after the other."""
+        """Stop all members one after the other."""
         for member in self.members:
             if member.is_there:
                 member.stop()
@@ -211,53 +210,48 @@ class Stage:
             thread.start()
 
     def group(self, name: str, *, partitions: int = PARTITIONS) -> Group:
-        """A new group with a topic."""
+        """Create a group with its own topic."""
         self.topic(name, partitions)
         group = Group(self, name)
         self.groups.append(group)
         return group
 
     def share_group(self, name: str, *, partitions: int = PARTITIONS) -> Group:
-        """A new share group that begins with the first record of its topic."""
+        """Create a share group that starts with the first record of its topic."""
         self.group_config(name, "share.auto.offset.reset", "earliest")
         return self.group(name, partitions=partitions)
 
     def streams_group(self, name: str, *, partitions: int = PARTITIONS, standbys: int = 0) -> Group:
-        """A new streams group, whose topic has records with a key of their own each."""
+        """Create a streams group, whose topic has records with unique keys."""
         self._keyed.add(name)
         self.group_config(name, "streams.num.standby.replicas", str(standbys))
         return self.group(name, partitions=partitions)
 
     def group_config(self, group_id: str, name: str, value: str) -> None:
-        """A setting of a group."""
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.GROUP, group_id, incremental_configs=[entry])
         self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
 
     def watch(self, name: str, partitions: int = PARTITIONS) -> None:
-        """Samples where a topic that somebody else has made ends."""
         self._watched[name] = partitions
 
     def delete_group(self, group_id: str) -> None:
-        """With its offsets."""
         self.admin.delete_consumer_groups([group_id])[group_id].result(PATIENCE_S)
 
     def topic(self, name: str, partitions: int = PARTITIONS) -> None:
-        """A new topic."""
         self.admin.create_topics([NewTopic(name, partitions, 1)])[name].result(PATIENCE_S)
         self._topics[name] = partitions
 
     def grow(self, name: str, partitions: int) -> None:
-        """More partitions for a topic."""
         self.admin.create_partitions([NewPartitions(name, partitions)])[name].result(PATIENCE_S)
         self._topics[name] = partitions
 
     def rate(self, name: str, *each: float) -> None:
-        """Records a second from now on: in all partitions of a topic, or in each."""
+        """Set the records per second, in all partitions of a topic together or in each."""
         self._rates[name] = each
 
     def again(self, name: str, partitions: int = PARTITIONS) -> None:
-        """Deletes a topic, and makes another one with its name."""
+        """Delete a topic and create it again."""
         del self._topics[name]
         self.admin.delete_topics([name])[name].result(PATIENCE_S)
         while True:
@@ -270,7 +264,7 @@ class Stage:
                 time.sleep(0.5)
 
     def purge(self, name: str, behind: int) -> None:
-        """Deletes all records of a topic but the last ones of each partition."""
+        """Delete all records of a topic but the last ones of each partition."""
         places = [TopicPartition(name, partition) for partition in range(self._topics[name])]
         ends = self._offsets(places, OffsetSpec.latest())
         self.admin.delete_records(
@@ -278,7 +272,7 @@ class Stage:
         )
 
     def transaction(self, name: str) -> Producer:
-        """A transaction that is open, with a record in each partition of a topic."""
+        """Begin a transaction, with a record in each partition of a topic."""
         producer = Producer(
             {"bootstrap.servers": self.bootstrap, "transactional.id": name, "transaction.timeout.ms": 120_000}
         )
@@ -287,14 +281,14 @@ class Stage:
         return producer
 
     def in_transaction(self, producer: Producer, name: str) -> None:
-        """Begins another one, likewise."""
+        """Begin another transaction in the same way."""
         producer.begin_transaction()
         for partition in range(self._topics[name]):
             producer.produce(name, b"x", partition=partition)
         producer.flush(PATIENCE_S)
 
     def ends(self) -> None:
-        """Ends whoever is left, and what runs beside."""
+        """Stop all remaining processes and threads."""
         for group in self.groups:
             for member in group.members:
                 member.end()
@@ -373,7 +367,7 @@ def _produce(producer: Producer, topic: str, partition: int, key: bytes | None) 
 
 
 def play(*stories: Callable[[], None]) -> None:
-    """All at the same time. Raises what one of them raises."""
+    """Play all stories concurrently, and raise the first error of one."""
     problems: list[BaseException] = []
 
     def one(story: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""A process of Kafka Streams in a streams group: becomes that process, which says what it does in lines of JSON.
+"""A process of Kafka Streams in a streams group: becomes that process, which prints its actions as lines of JSON.
 
 python -m tests.pipeline.incidents.streamer '{"bootstrap": …, "group": …, "name": …, "topic": …, …}'
 """
@@ -15,7 +15,7 @@ from tests.clients.kafkas_own import command
 
 
 def main() -> None:
-    """Takes the options that `Group.streams` gives."""
+    """Start the application with the options of `Group.streams`."""
     options = json.loads(sys.argv[1])
     # By its broker: each recording has one of its own, and a process that comes back finds its state.
     broker = options["bootstrap"].replace(":", "-")

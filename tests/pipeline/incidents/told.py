@@ -58,7 +58,7 @@ OF_LOSSES: dict[str, dict[str, tuple[str, list[str]]]] = {
     "transactions": {},
     "purged": {},
 }
-"""What is said of each group of the incidents that cost records or service, and of the healthy ones beside them."""
+"""Findings about each group of the incidents that cost records or service, and about the healthy groups."""
 
 OF_SHARES: dict[str, dict[str, tuple[str, list[str]]]] = {
     "steady": {},
@@ -71,7 +71,7 @@ OF_SHARES: dict[str, dict[str, tuple[str, list[str]]]] = {
     "behind": {"R51": ("warning", ["c-1"])},
     "left-alone": {},
 }
-"""What is said of share groups where no event log tells who held which records."""
+"""Findings about share groups without an event log, which would show the lock owners."""
 OF_SHARES_WITH_EVENTS = OF_SHARES | {
     "poisoned": {"R47": ("critical", ["c-1", "c-2"])},
     "outliving": {"R49": ("critical", ["c-2"]), "R51": ("warning", ["c-1", "c-2"])},
@@ -110,7 +110,7 @@ SERIOUS: dict[str, tuple[str, list[str]] | None] = {
     "subscriptions": ("R08", []),
     "idle": ("R18", []),
 }
-"""The one rule that gives a warning about each group, and whom it names; None where nobody is to be alarmed."""
+"""The one rule that warns about each group, and the members it names; None for healthy groups."""
 
 SAID: dict[str, str] = {
     "quiet-mixed": "R24",
@@ -123,7 +123,7 @@ SAID: dict[str, str] = {
     "migrates-back": "R24",
     "rolling": "R04",
 }
-"""What is said of groups about which nobody is to be alarmed."""
+"""Findings about healthy groups."""
 
 ALSO_RECORDED: dict[str, str] = {
     "quiet": "kip848-steady",

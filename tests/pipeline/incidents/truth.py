@@ -1,4 +1,4 @@
-"""What really happened, beside what a broker writes of it."""
+"""The actions that caused what a broker recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Truth:
         self._file, self._lock = file, threading.Lock()
 
     def tell(self, group: str, event: str, **more: object) -> None:
-        """Something that was done to a group, now."""
+        """Record something that was done to a group now."""
         self.write({"ms": time.time_ns() // 1_000_000, "group": group, "event": event, **more})
 
     def write(self, line: dict[str, object]) -> None:

@@ -32,7 +32,7 @@ def some_member(group: str, chance: Random) -> RepeatingMember:
     names = chance.choice(PROTOCOLS)
     return RepeatingMember(
         "ada", group, instance=chance.choice((None, None, "one", "two")), session_ms=20_000, rebalance_ms=5_000,
-        protocols=tuple((each, subscription("t")) for each in names), reason=chance.choice((None, "", "it is new")),
+        protocols=tuple((name, subscription("t")) for name in names), reason=chance.choice((None, "", "it is new")),
         join_version=chance.randint(0, 9), sync_version=chance.randint(0, 5),
     )  # fmt: skip
 

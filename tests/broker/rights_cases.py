@@ -122,7 +122,7 @@ def _altering(resource: dict[str, Any], setting: dict[str, Any], *, by_one: bool
 
 
 def _topic_names(response: Any) -> list[str]:
-    return [each.name for each in response.topics]
+    return [topic.name for topic in response.topics]
 
 
 CASES = (
@@ -207,7 +207,7 @@ CASES = (
         },
     ),
     Case("describe_groups", 5, {"groups": ["g"]}),
-    Case("list_groups", 5, {}, (), "", lambda response: [each.group_id for each in response.groups]),
+    Case("list_groups", 5, {}, (), "", lambda response: [group.group_id for group in response.groups]),
     Case(
         "create_topics",
         7,
@@ -349,7 +349,7 @@ CASES = (
         {"transactional_ids": ["x"]},
         ("Describe transactional id x",),
         "",
-        lambda response: [each.topic for each in response.transaction_states[0].topics],
+        lambda response: [topic.topic for topic in response.transaction_states[0].topics],
     ),
     Case(
         "list_transactions",
@@ -357,7 +357,7 @@ CASES = (
         {"state_filters": [], "producer_id_filters": [], "duration_filter": -1},
         (),
         "",
-        lambda response: [each.transactional_id for each in response.transaction_states],
+        lambda response: [transaction_state.transactional_id for transaction_state in response.transaction_states],
     ),
     Case("describe_client_quotas", 1, {"components": [], "strict": False}),
     Case("alter_client_quotas", 1, {"entries": [{"entity": [], "ops": []}], "validate_only": True}),

@@ -92,26 +92,26 @@ class Member:
         )
         asked = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_records": most, "batch_size": 500, **more}
         asked["topics"] = (topic,) if named else ()
-        gone = ForgottenTopic(topic_id=self.topic_id, partitions=forgets)
-        asked["forgotten_topics_data"] = (gone,) if forgets else ()
+        forgotten_topic = ForgottenTopic(topic_id=self.topic_id, partitions=forgets)
+        asked["forgotten_topics_data"] = (forgotten_topic,) if forgets else ()
         self.client.says(frame("share_fetch", 2, 77, **self._session(epoch), **asked))
 
     def hears(self) -> Any:
         """Return the response to its fetch, or None while it waits."""
         while self.broker.loop.run_soon():
             pass
-        heard = self.client.hears("share_fetch", 2)
-        return heard[0][1] if heard else None
+        response = self.client.hears("share_fetch", 2)
+        return response[0][1] if response else None
 
     def fetches(self, *partitions: int, **asked: Any) -> Any:
         """Send a fetch and return its response after a short wait."""
         self.asks_for(*partitions, **{"wait_ms": 1} | asked)
-        heard = self.hears()
-        if heard is None:
+        response = self.hears()
+        if response is None:
             self.broker.loop.wait(1)
-            heard = self.hears()
-        assert heard is not None
-        return heard
+            response = self.hears()
+        assert response is not None
+        return response
 
     def acquires(self, *partitions: int, **asked: Any) -> Ranges:
         """Return the acquired ranges of the first partition."""

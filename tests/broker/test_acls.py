@@ -40,7 +40,7 @@ def creation(text: str, **changes: Any) -> AclCreation:
 
 def creates(client: Client, *creations: AclCreation, version: int = 3) -> list[tuple[ErrorCode, str | None]]:
     response = client.asks("create_acls", version, creations=creations)
-    return [(each.error_code, each.error_message) for each in response.results]
+    return [(result.error_code, result.error_message) for result in response.results]
 
 
 def fields(*wanted: Any) -> dict[str, Any]:
@@ -53,26 +53,32 @@ def describes(client: Client, *wanted: Any, version: int = 3) -> set[AclBinding]
     assert (response.error_code, response.error_message) == (ErrorCode.none, "")
     return {
         AclBinding(
-            ResourceType(each.resource_type),
-            PatternType(each.pattern_type),
-            each.resource_name,
+            ResourceType(resource.resource_type),
+            PatternType(resource.pattern_type),
+            resource.resource_name,
             entry.principal,
             entry.host,
             Operation(entry.operation),
             Permission(entry.permission_type),
         )
-        for each in response.resources
-        for entry in each.acls
+        for resource in response.resources
+        for entry in resource.acls
     }
 
 
 def deletes(
     client: Client, *filters: tuple[Any, ...], version: int = 3
 ) -> list[tuple[ErrorCode, str | None, set[str]]]:
-    response = client.asks("delete_acls", version, filters=[DeleteAclsFilter(**fields(*each)) for each in filters])
+    response = client.asks(
+        "delete_acls", version, filters=[DeleteAclsFilter(**fields(*acl_filter)) for acl_filter in filters]
+    )
     return [
-        (each.error_code, each.error_message, {entry.resource_name for entry in each.matching_acls})
-        for each in response.filter_results
+        (
+            filter_result.error_code,
+            filter_result.error_message,
+            {entry.resource_name for entry in filter_result.matching_acls},
+        )
+        for filter_result in response.filter_results
     ]
 
 
@@ -232,8 +238,8 @@ def test_acls_survive_kill(tmp_path: Path) -> None:
     without = restarted(second.cluster.directory)
     assert without.cluster.access is None
     assert without.cluster.directory is not None
-    again = restarted(without.cluster.directory, **GUARDED)
-    assert list(access_of(again).authorizer.acls) == [acl(MAY_READ), acl(odd)]
+    new_broker = restarted(without.cluster.directory, **GUARDED)
+    assert list(access_of(new_broker).authorizer.acls) == [acl(MAY_READ), acl(odd)]
 
 
 def test_unknown_stored_acl_is_reported(tmp_path: Path) -> None:

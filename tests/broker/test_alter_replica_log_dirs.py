@@ -14,7 +14,11 @@ from tests.support.rights import client_of, guarded_broker
 def moves(client: Client, path: str, *partitions: int, topic: str = "t", version: int = 2) -> list[tuple[int, E]]:
     topics = (AlterReplicaLogDirTopic(name=topic, partitions=partitions),)
     response = client.asks("alter_replica_log_dirs", version, dirs=(AlterReplicaLogDir(path=path, topics=topics),))
-    return [(each.partition_index, each.error_code) for result in response.results for each in result.partitions]
+    return [
+        (partition.partition_index, partition.error_code)
+        for result in response.results
+        for partition in result.partitions
+    ]
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -15,7 +15,7 @@ def test_it_answers_the_table(version: int, release: str) -> None:
     for _ in range(2):
         response = client.asks("api_versions", version, **software)
         assert response.error_code is ErrorCode.none
-        told = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
+        told = [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in response.api_keys]
         assert told == [(api.key, api.min_version, api.max_version) for api in apis_of(release)]
 
 
@@ -35,7 +35,9 @@ def test_unsupported_version_is_answered_with_v0(request_: str) -> None:
     ((correlation_id, response),) = client.hears("api_versions", 0)
     assert correlation_id == 77
     assert response.error_code is ErrorCode.unsupported_version
-    assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
+    assert [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in response.api_keys] == [
+        (18, 0, 4)
+    ]
     assert not client.closed
 
 

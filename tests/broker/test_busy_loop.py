@@ -78,7 +78,7 @@ def test_every_request_is_answered_in_order(seed: int) -> None:
         if random.random() < 0.5 or not moved:
             moved |= broker.loop.run_soon()
         if not moved:
-            moved = any(each.brings() for each in senders)
+            moved = any(sender.brings() for sender in senders)
         for each in senders:
             each.hears()
     for each in patient:

@@ -110,10 +110,10 @@ def test_plain_broker_loads_no_security() -> None:
         "client.asks('metadata', 9, topics=()), client.asks('api_versions', 0)\n"
         "print(*sorted(each for each in sys.modules if each.startswith(('kohort.security.', 'cryptography', 'jwt'))))"
     )
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parents[2]
     ).stdout
-    loaded = told.split()
+    loaded = output.split()
     assert "kohort.security.principal" in loaded
     assert [each for each in loaded if each.startswith(LOADED_LATER)] == []
 
@@ -188,8 +188,8 @@ def test_closed_streams_do_not_matter(closed: tuple[int, ...], tmp_path: Path) -
 
 @pytest.mark.parametrize("command", [("health", "127.0.0.1:1"), ("ctl", "groups", "list"), ("watch", "127.0.0.1:1")])
 def test_other_commands_need_no_streams_either(command: tuple[str, ...]) -> None:
-    asked = f"exec {' '.join(KOHORT)} {' '.join(command)} <&- >&- 2>&-"
-    assert subprocess.run(["sh", "-c", asked], timeout=120, check=False).returncode == 1
+    request = f"exec {' '.join(KOHORT)} {' '.join(command)} <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", request], timeout=120, check=False).returncode == 1
 
 
 def test_full_disk_on_stdout_message() -> None:

@@ -40,8 +40,8 @@ PASSED_OVER = {
 
 
 def settings_of(name: str) -> Settings:
-    given = read_file(str(FILES / f"{name}.properties"))
-    return Settings(given, from_file=given)
+    contents = read_file(str(FILES / f"{name}.properties"))
+    return Settings(contents, from_file=contents)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FILES.iterdir()))
@@ -57,12 +57,12 @@ def test_kafka_settings_are_never_called_removed() -> None:
 
 
 def test_typo_reports_suggestion() -> None:
-    (slip,) = (each for each in settings_of("company").passed_over if each.is_slip)
+    (slip,) = (name for name in settings_of("company").passed_over if name.is_slip)
     assert slip.sentence.endswith("unknown setting; did you mean log.retention.hours?")
 
 
 def test_removed_name_reports_replacement() -> None:
-    told = [each.sentence for each in settings_of("older").passed_over]
+    told = [name.sentence for name in settings_of("older").passed_over]
     assert told[0] == "port is ignored: removed in Kafka 4; use listeners"
     assert "use log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms" in told[-1]
     assert settings_of("zookeeper-2.8").passed_over[-1].sentence.endswith("removed in Kafka 4")

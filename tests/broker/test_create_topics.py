@@ -29,30 +29,30 @@ def named(name: str | None, topic_id: Any = None) -> DeleteTopicState:
 def test_creates_topic_in_every_version(version: int) -> None:
     broker = Broker()
     ada = broker.client()
-    (made,) = creates(ada, topic("topic", 2, configs={"retention.ms": "5"}), version=version)
-    (again,) = creates(ada, topic("topic"), version=version)
-    assert (made.error_code, made.error_message) == (ErrorCode.none, None)
-    assert (again.error_code, again.error_message) == (
+    (result,) = creates(ada, topic("topic", 2, configs={"retention.ms": "5"}), version=version)
+    (new_result,) = creates(ada, topic("topic"), version=version)
+    assert (result.error_code, result.error_message) == (ErrorCode.none, None)
+    assert (new_result.error_code, new_result.error_message) == (
         ErrorCode.topic_already_exists,
         "Topic 'topic' already exists.",
     )
     if version >= 5:
-        assert (made.num_partitions, made.replication_factor) == (2, 1)
-        assert (again.num_partitions, again.replication_factor, again.configs) == (-1, -1, ())
-        assert len(made.configs) == 33
-        told = {each.name: (each.value, each.config_source) for each in made.configs}
+        assert (result.num_partitions, result.replication_factor) == (2, 1)
+        assert (new_result.num_partitions, new_result.replication_factor, new_result.configs) == (-1, -1, ())
+        assert len(result.configs) == 33
+        told = {config.name: (config.value, config.config_source) for config in result.configs}
         assert told["retention.ms"] == ("5", 1)
         assert told["cleanup.policy"] == ("delete", 5)
     if version == 7:
         there = broker.cluster.topics.by_name("topic")
         assert there is not None
-        assert made.topic_id == there.topic_id
+        assert result.topic_id == there.topic_id
 
 
 def test_broker_settings_are_topic_defaults() -> None:
     ada = Broker(log_retention_hours=2, message_max_bytes=5_000).client()
-    (made,) = creates(ada, topic("topic"))
-    told = {each.name: (each.value, each.config_source) for each in made.configs}
+    (result,) = creates(ada, topic("topic"))
+    told = {config.name: (config.value, config.config_source) for config in result.configs}
     assert told["retention.ms"] == ("7200000", 4)
     assert told["max.message.bytes"] == ("5000", 4)
 
@@ -70,7 +70,7 @@ def test_topics_of_request_are_independent() -> None:
     broker = Broker()
     ada = broker.client()
     answers = creates(ada, topic("a"), topic("b", 0), topic("c"), topic("d"), topic("d", 2))
-    assert [(each.name, each.error_code) for each in answers] == [
+    assert [(answer.name, answer.error_code) for answer in answers] == [
         ("a", ErrorCode.none),
         ("b", ErrorCode.invalid_partitions),
         ("c", ErrorCode.none),
@@ -159,7 +159,7 @@ def grows(client: Client, count: int, name: str = "topic", version: int = 3, **m
     asked = CreatePartitionsTopic(
         name=name,
         count=count,
-        assignments=None if nodes is None else tuple(CreatePartitionsAssignment(broker_ids=each) for each in nodes),
+        assignments=None if nodes is None else tuple(CreatePartitionsAssignment(broker_ids=node) for node in nodes),
     )
     more = {"timeout_ms": 10_000, "validate_only": False, **more}
     (answer,) = client.asks("create_partitions", version, topics=(asked,), **more).results

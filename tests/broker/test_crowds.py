@@ -83,11 +83,11 @@ def test_large_group_joins_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     broker.loop.wait(INITIAL_DELAY_MS)
     assert replies.count == REPLIES_AT_ONCE
     while replies.count < MEMBERS:
-        before = replies.count
+        old_count = replies.count
         bob.says(heartbeat(7))
         assert len(bob.heard()) == 1
         broker.loop.run_soon()
-        assert 0 < replies.since(before) <= REPLIES_AT_ONCE
+        assert 0 < replies.since(old_count) <= REPLIES_AT_ONCE
     joined(broker, crowd)
 
 
@@ -115,11 +115,11 @@ def test_large_group_syncs_are_sliced(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd[0].says(sync(ids[0], *ids))
     run_now = replies.count
     while replies.count < MEMBERS:
-        before = replies.count
+        old_count = replies.count
         bob.says(heartbeat(7))
         assert len(bob.heard()) == 1
         broker.loop.run_soon()
-        assert replies.since(before) <= REPLIES_AT_ONCE
+        assert replies.since(old_count) <= REPLIES_AT_ONCE
     assert run_now <= REPLIES_AT_ONCE
     run_out(broker)
     shares = [member.hears("sync_group", 3)[0][1].assignment for member in crowd]
@@ -138,9 +138,9 @@ def test_expiring_sessions_are_sliced() -> None:
     bob.says(frame("heartbeat", 0, 7, group_id="crowd", generation_id=1, member_id=ids[-1]))
     assert [answer.error_code for _, answer in bob.hears("heartbeat")] == [ErrorCode.rebalance_in_progress]
     while len(group.members) > 1:
-        before = len(group.members)
+        old_count = len(group.members)
         broker.loop.ring()
-        assert 0 < before - len(group.members) <= DUE_AT_ONCE
+        assert 0 < old_count - len(group.members) <= DUE_AT_ONCE
     assert list(group.members) == [ids[-1]]
 
 

@@ -22,8 +22,8 @@ OF_CARL = "0555736572056361726c"
 
 def answer(client: Client, name: str, version: int, **fields: Any) -> str:
     client.says(frame(name, version, 7, **fields))
-    (heard,) = client.heard()
-    return heard[4:].hex()
+    (response,) = client.heard()
+    return response[4:].hex()
 
 
 def creates(client: Client, version: int = 3, owner: str | None = None, renewer: str | None = None) -> str:

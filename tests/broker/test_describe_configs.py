@@ -28,20 +28,20 @@ def describes(client: Client, name: str = "topic", kind: int = TOPIC, version: i
 
 
 def given(client: Client, name: str = "topic") -> dict[str, str]:
-    return {each.name: each.value for each in describes(client, name).configs if each.config_source == 1}
+    return {config.name: config.value for config in describes(client, name).configs if config.config_source == 1}
 
 
 def test_broker_lists_all_kafka_settings(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"num_io_threads": 4, "ssl_key_password": "secret"}
     directory = DataDirectory(tmp_path)
     ada = Broker(nodes=2, directory=directory, **settings).client(node=1)
-    told = {each.name: each for each in describes(ada, "2", BROKER, include_synonyms=True).configs}
+    told = {config.name: config for config in describes(ada, "2", BROKER, include_synonyms=True).configs}
     assert set(told) >= described(CURRENT).keys()
     assert len([name for name in told if not name.startswith("kohort.")]) == 340
     assert all(each.read_only for each in told.values())
     values = {name: each.value for name, each in told.items()}
     assert values["num.io.threads"] == "4"
-    assert [(each.value, each.source) for each in told["num.io.threads"].synonyms] == [("4", 4), ("8", 5)]
+    assert [(synonym.value, synonym.source) for synonym in told["num.io.threads"].synonyms] == [("4", 4), ("8", 5)]
     assert values["num.network.threads"] == "3"
     assert (told["ssl.key.password"].is_sensitive, values["ssl.key.password"]) == (True, None)
     assert (values["broker.id"], values["node.id"], values["process.roles"]) == ("2", "2", "broker,controller")
@@ -56,15 +56,15 @@ def test_topic_configs_in_every_version(version: int) -> None:
     given_topic(ada, retention_ms="5")
     result = describes(ada, version=version, include_synonyms=True)
     assert (result.error_code, result.error_message) == (ErrorCode.none, "")
-    told = {each.name: each for each in result.configs}
+    told = {config.name: config for config in result.configs}
     assert len(told) == 33
     own, ours, kafkas = told["retention.ms"], told["retention.bytes"], told["flush.ms"]
     assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("5", 1, False, False)
-    assert [(each.name, each.value, each.source) for each in own.synonyms] == [
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in own.synonyms] == [
         ("retention.ms", "5", 1),
     ]
     assert (ours.value, ours.config_source) == ("10000", 4)
-    assert [(each.name, each.value, each.source) for each in ours.synonyms] == [
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in ours.synonyms] == [
         ("log.retention.bytes", "10000", 4),
         ("log.retention.bytes", "-1", 5),
     ]
@@ -76,13 +76,13 @@ def test_coarse_settings_as_synonyms() -> None:
     # observed on Apache Kafka 4.3.0, except the jitter's value, which has no effect here
     ada = Broker(log_retention_ms=-1, log_retention_minutes=77, log_roll_hours=100, log_roll_jitter_ms=5).client()
     given_topic(ada)
-    told = describes(ada, keys=("retention.ms", "segment.ms", "segment.jitter.ms"), include_synonyms=True).configs
-    assert {each.name: (each.value, each.config_source) for each in told} == {
+    configs = describes(ada, keys=("retention.ms", "segment.ms", "segment.jitter.ms"), include_synonyms=True).configs
+    assert {each.name: (each.value, each.config_source) for each in configs} == {
         "retention.ms": ("-1", 4),
         "segment.ms": ("360000000", 5),
         "segment.jitter.ms": ("0", 4),
     }
-    assert {each.name: [(syn.name, syn.value, syn.source) for syn in each.synonyms] for each in told} == {
+    assert {each.name: [(syn.name, syn.value, syn.source) for syn in each.synonyms] for each in configs} == {
         "retention.ms": [
             ("log.retention.ms", "-1", 4),
             ("log.retention.minutes", "77", 4),
@@ -109,7 +109,7 @@ def test_broker_settings() -> None:
     told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
     config = told["num.partitions"]
     assert (config.value, config.config_source, config.read_only, config.config_type) == ("3", 4, True, 3)
-    assert [(each.value, each.source) for each in config.synonyms] == [("3", 4), ("1", 5)]
+    assert [(synonym.value, synonym.source) for synonym in config.synonyms] == [("3", 4), ("1", 5)]
     assert told["auto.create.topics.enable"].value == "true"
     assert [each.name for each in describes(ada, "", BROKER).configs] == ["min.insync.replicas"]
 
@@ -205,13 +205,13 @@ def test_internal_segment_bytes_is_described() -> None:
     ada = broker.client()
     given_topic(ada, "usual")
     given_topic(ada, "topic", internal_segment_bytes="100")
-    assert "internal.segment.bytes" not in {each.name for each in describes(ada, "usual").configs}
+    assert "internal.segment.bytes" not in {config.name for config in describes(ada, "usual").configs}
     assert given(ada) == {"internal.segment.bytes": "100"}
     topic = broker.cluster.topics.by_name("topic")
     assert topic is not None
     for _ in range(3):
         produce(ada, batch(b"x" * 60))
-    assert [each.base_offset for each in topic.partitions[0].log._segments] == [0, 1, 2]
+    assert [segment.base_offset for segment in topic.partitions[0].log._segments] == [0, 1, 2]
     assert changes(ada, ("internal.segment.bytes", SET, "x")) == (
         ErrorCode.invalid_config,
         "Invalid value x for configuration internal.segment.bytes: Not a number of type INT",
@@ -219,7 +219,7 @@ def test_internal_segment_bytes_is_described() -> None:
     assert changes(ada, ("internal.segment.bytes", DELETE, None)) == (ErrorCode.none, None)
     produce(ada, batch(b"x"))
     produce(ada, batch(b"x"))
-    assert [each.base_offset for each in topic.partitions[0].log._segments] == [0, 1, 2]
+    assert [segment.base_offset for segment in topic.partitions[0].log._segments] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("version", range(2))
@@ -285,7 +285,7 @@ def test_duplicate_topic_is_not_altered() -> None:
     given_topic(ada)
     resource = incremental_alter_configs.AlterConfigsResource(resource_type=TOPIC, resource_name="topic", configs=())
     answers = ada.asks("incremental_alter_configs", 1, resources=(resource, resource), validate_only=False).responses
-    assert {(each.error_code, each.error_message) for each in answers} == {
+    assert {(answer.error_code, answer.error_message) for answer in answers} == {
         (ErrorCode.invalid_request, "Each resource must appear at most once.")
     }
 
@@ -318,5 +318,5 @@ def test_authorizer_settings_are_sensitive() -> None:
     told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
     config = told["super.users"]
     assert (config.value, config.is_sensitive, config.config_type, config.config_source) == (None, True, 0, 4)
-    assert [(each.name, each.value, each.source) for each in config.synonyms] == [("super.users", None, 4)]
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms] == [("super.users", None, 4)]
     assert "allow.everyone.if.no.acl.found" not in told

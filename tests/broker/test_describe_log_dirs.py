@@ -18,16 +18,16 @@ def test_memory_directory_has_unknown_size() -> None:
     client = Broker().client()
     given_topic(client)
     produce(client, batch(b"x"))
-    found = described(client)
-    assert (found.log_dir, found.total_bytes, found.usable_bytes) == ("/memory", -1, -1)
-    assert found.topics[0].partitions[0].partition_size == len(batch(b"x"))
+    groups = described(client)
+    assert (groups.log_dir, groups.total_bytes, groups.usable_bytes) == ("/memory", -1, -1)
+    assert groups.topics[0].partitions[0].partition_size == len(batch(b"x"))
 
 
 def test_disk_directory(tmp_path: Path) -> None:
     client = Broker(directory=DataDirectory(tmp_path)).client()
     given_topic(client)
     produce(client, batch(b"x"))
-    found = described(client)
-    assert found.log_dir == str(tmp_path.resolve())
-    assert found.total_bytes > found.usable_bytes > 0
-    assert found.topics[0].partitions[0].partition_size == (tmp_path / "topic-0" / f"{0:020}.log").stat().st_size
+    groups = described(client)
+    assert groups.log_dir == str(tmp_path.resolve())
+    assert groups.total_bytes > groups.usable_bytes > 0
+    assert groups.topics[0].partitions[0].partition_size == (tmp_path / "topic-0" / f"{0:020}.log").stat().st_size

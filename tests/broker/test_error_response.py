@@ -75,11 +75,14 @@ def test_error_per_partition() -> None:
     partitions = (PartitionProduceData(index=3, records=None), PartitionProduceData(index=5, records=None))
     topic = TopicProduceData(name="t", partition_data=partitions)
     response = answer("produce", ProduceRequest(acks=1, timeout_ms=1, topic_data=(topic,)))
-    (told,) = response.responses
-    assert told.name == "t"
-    assert [(each.index, each.error_code) for each in told.partition_responses] == [(3, UNKNOWN), (5, UNKNOWN)]
+    (topic_response,) = response.responses
+    assert topic_response.name == "t"
+    assert [
+        (partition_response.index, partition_response.error_code)
+        for partition_response in topic_response.partition_responses
+    ] == [(3, UNKNOWN), (5, UNKNOWN)]
 
 
 def test_error_per_named_entity() -> None:
     response = answer("delete_groups", DeleteGroupsRequest(groups_names=("a", "b")))
-    assert [(each.group_id, each.error_code) for each in response.results] == [("a", UNKNOWN), ("b", UNKNOWN)]
+    assert [(result.group_id, result.error_code) for result in response.results] == [("a", UNKNOWN), ("b", UNKNOWN)]

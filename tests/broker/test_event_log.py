@@ -232,9 +232,9 @@ def test_rejects_unusable_directory(tmp_path: Path) -> None:
 
 def test_serve_refuses_such_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = CliRunner().invoke(main, ["serve", "--listen", "127.0.0.1:0", "--event-log", str(tmp_path / "file")])
-    assert done.exit_code == 2
-    assert done.output.startswith("kohort: cannot write group events to ")
+    result = CliRunner().invoke(main, ["serve", "--listen", "127.0.0.1:0", "--event-log", str(tmp_path / "file")])
+    assert result.exit_code == 2
+    assert result.output.startswith("kohort: cannot write group events to ")
 
 
 def test_columns_match_analysis() -> None:

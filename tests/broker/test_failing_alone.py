@@ -86,8 +86,8 @@ def test_unencodable_response_closes_its_connection(lines: StringIO) -> None:
     broker = with_topic()
     broker.api("metadata").write = broker.api("metadata").write_in_steps = broken
     eve, bob, dan = broker.client(), broker.client(), broker.client()
-    for each in eve, bob:  # both are woken by the same turn
-        each.says(waiting_fetch(wait_ms=10), unencodable() if each is eve else heartbeat(2))
+    for member in eve, bob:  # both are woken by the same turn
+        member.says(waiting_fetch(wait_ms=10), unencodable() if member is eve else heartbeat(2))
     broker.loop.wait(20)
     assert eve.closed
     assert len(bob.heard()) == 2
@@ -115,7 +115,7 @@ def test_failing_api_affects_no_other(api: ApiSpec, what: str, lines: StringIO) 
     assert bob.closed if api.name == "fetch" and what in ("write", "both", "is_short") else len(bob.heard()) == 2
     for client in dan, broker.client():
         client.says(frame(sentinel, 0, 3, **({} if sentinel == "list_groups" else BEAT)))
-        assert [each[:4] for each in client.heard()] == [bytes((0, 0, 0, 3))]
+        assert [response[:4] for response in client.heard()] == [bytes((0, 0, 0, 3))]
 
 
 def test_failing_connection_callback_affects_no_other(
@@ -175,7 +175,7 @@ def test_failing_fetch_spares_producer(lines: StringIO, monkeypatch: pytest.Monk
     eve, bob, ada = broker.client(), broker.client(), broker.client()
     eve.says(waiting_fetch())
     bob.says(waiting_fetch())
-    (first, _) = (each for each in waiting_operations(broker) if isinstance(each, DelayedFetch))
+    (first, _) = (operation for operation in waiting_operations(broker) if isinstance(operation, DelayedFetch))
     can_complete = DelayedFetch.can_complete
     monkeypatch.setattr(
         DelayedFetch, "can_complete", lambda self, now_ms: broken() if self is first else can_complete(self, now_ms)

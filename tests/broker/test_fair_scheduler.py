@@ -89,16 +89,16 @@ def test_demanding_clients_share_rounds() -> None:
     broker = Broker()
     Stopwatch(broker, STEP_US)
     clients = [broker.client() for _ in range(20)]
-    for each in clients:
-        each.says(*(heartbeat(n) for n in range(200)))
-    answered = [len(each.heard()) for each in clients]
+    for client in clients:
+        client.says(*(heartbeat(n) for n in range(200)))
+    answered = [len(client.heard()) for client in clients]
     at_once = answered.count(1)
     assert answered == [TURN_US // STEP_US, *[1] * at_once, *[0] * (19 - at_once)]
     assert at_once <= ROUND_US // STEP_US
     broker.loop.run_soon()
-    assert sum(len(each.heard()) for each in clients) <= (ROUND_US + TURN_US) // STEP_US
+    assert sum(len(client.heard()) for client in clients) <= (ROUND_US + TURN_US) // STEP_US
     run_out(broker)
-    assert not any(each.closed for each in clients)
+    assert not any(client.closed for client in clients)
 
 
 def test_many_slow_clients_count_once() -> None:
@@ -135,13 +135,13 @@ def test_third_full_round_is_deferred() -> None:
     broker = Broker()
     stopwatch = Stopwatch(broker, STEP_US)
     members = [broker.client() for _ in range(10)]
-    for each in members:
-        each.says(heartbeat(1))
+    for member in members:
+        member.says(heartbeat(1))
     run_out(broker)
     broker.api("find_coordinator").handle = lambda node, request, ticket: stopwatch.passes(3_000)
-    for each in members:
-        each.heard()
-        each.says(long_request(), heartbeat(2))
+    for member in members:
+        member.heard()
+        member.says(long_request(), heartbeat(2))
     assert broker.server.scheduler.spent_ns < (2 * ROUND_US + 3_000 + TURN_US) * 1_000
 
 
@@ -150,16 +150,16 @@ def test_simultaneous_responses_are_sliced() -> None:
     tickets: list[Ticket] = []
     broker.api("heartbeat").handle = lambda node, request, ticket: tickets.append(ticket)
     members = [broker.client() for _ in range(200)]
-    for each in members:
-        each.says(heartbeat(1), frame("api_versions", 0, 2))
+    for member in members:
+        member.says(heartbeat(1), frame("api_versions", 0, 2))
     Stopwatch(broker, STEP_US)
     for ticket in tickets:
         ticket.reply(NONE)
     broker.server.end_turn(0)
-    at_once = sum(bool(each.heard()) for each in members)
+    at_once = sum(bool(member.heard()) for member in members)
     assert 0 < at_once <= ROUND_US // STEP_US
     run_out(broker)
-    rest = [each.ids() for each in members if each.wire.writes]
+    rest = [member.ids() for member in members if member.wire.writes]
     assert rest == [[1, 2]] * (len(members) - at_once)
 
 
@@ -185,7 +185,7 @@ def test_delayed_long_response_is_sliced() -> None:
     client.says(frame("delete_groups", 2, 77, groups_names=names))
     run_out(broker)
     ((_, told),) = client.hears("delete_groups", 2)
-    assert [each.group_id for each in told.results] == list(names)
+    assert [result.group_id for result in told.results] == list(names)
 
 
 def test_unbounded_response_is_rejected(lines: StringIO) -> None:
@@ -215,7 +215,7 @@ def test_leader_response_is_bounded(version: int, lines: StringIO) -> None:
             run_out(broker)
         leader, *others = members
         assert leader.closed is not is_told
-        assert is_told is any(size * 4 < len(each) for each in leader.heard())
+        assert is_told is any(size * 4 < len(response) for response in leader.heard())
         assert [len(each.heard()) for each in others] == [1] * 3
     assert "the response is too large: join_group" in lines.getvalue()
 

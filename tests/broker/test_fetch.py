@@ -155,7 +155,7 @@ def test_error_is_immediate() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=2)
     ((first, second),) = (
-        each.partitions for each in fetch(ada, ("topic", 0, 0), ("topic", 1, 9), max_wait_ms=5_000).responses
+        response.partitions for response in fetch(ada, ("topic", 0, 0), ("topic", 1, 9), max_wait_ms=5_000).responses
     )
     assert first.error_code == ErrorCode.none
     assert second.error_code == ErrorCode.offset_out_of_range
@@ -240,7 +240,7 @@ def test_non_leader_names_the_leader() -> None:
     assert (part.error_code, part.aborted_transactions) == (ErrorCode.not_leader_or_follower, None)
     response = fetch(bob, (topic_id, 0, 0), version=16)
     assert response.responses[0].partitions[0].current_leader.leader_id == 1
-    assert [each.node_id for each in response.node_endpoints] == [1]
+    assert [node_endpoint.node_id for node_endpoint in response.node_endpoints] == [1]
 
 
 def test_waiting_fetch_holds_no_records() -> None:
@@ -261,8 +261,8 @@ def test_fetch_ends_with_connection() -> None:
     ada, bob, eve = broker.client(), broker.client(), broker.client()
     given_topic(ada)
     waiting = len(broker.cluster.purgatory)
-    for each in ada, bob, eve:
-        each.says(fetch_frame(("topic", 0, 0), max_wait_ms=8_000))
+    for member in ada, bob, eve:
+        member.says(fetch_frame(("topic", 0, 0), max_wait_ms=8_000))
     assert len(broker.cluster.purgatory) == waiting + 3
     ada.connection.connection_lost(None)
     assert len(broker.cluster.purgatory) == waiting + 2

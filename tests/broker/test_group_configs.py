@@ -31,7 +31,7 @@ def told(client: Client, *names: str, group: str = "g") -> dict[str, Any]:
     resource = DescribeConfigsResource(resource_type=GROUP, resource_name=group, configuration_keys=names or None)
     (result,) = client.asks("describe_configs", 4, resources=(resource,), include_synonyms=True).results
     assert (result.error_code, result.error_message) == (E.none, "")
-    return {each.name: each for each in result.configs}
+    return {config.name: config for config in result.configs}
 
 
 def changes(
@@ -61,11 +61,13 @@ def replaces(client: Client, configs: dict[str, str | None], group: str = "g") -
 
 def listed(client: Client, *types: int, version: int = 1) -> tuple[ErrorCode, list[tuple[int, str]]]:
     result = client.asks("list_config_resources", version, resource_types=types)
-    return result.error_code, [(each.resource_type, each.resource_name) for each in result.config_resources]
+    return result.error_code, [
+        (config_resource.resource_type, config_resource.resource_name) for config_resource in result.config_resources
+    ]
 
 
 def synonyms(config: Any) -> list[tuple[str, str, int]]:
-    return [(each.name, each.value, each.source) for each in config.synonyms]
+    return [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms]
 
 
 def test_missing_group_can_be_configured() -> None:

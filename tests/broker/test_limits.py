@@ -39,7 +39,7 @@ def test_max_request_partition_size_limit() -> None:
     given_topic(ada, partitions=3)
     asked: dict[str, Any] = {"topics": (TopicRequest(name="topic"),), "response_partition_limit": 2_000, "cursor": None}
     answer = ada.asks("describe_topic_partitions", 0, **asked)
-    assert [each.partition_index for each in answer.topics[0].partitions] == [0, 1]
+    assert [partition.partition_index for partition in answer.topics[0].partitions] == [0, 1]
     assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("topic", 2)
 
 

@@ -32,17 +32,17 @@ def given_records() -> Client:
     ],
 )
 def test_offsets_are_found_by_time(timestamp: int, answer: tuple[int, int, int]) -> None:
-    found = offset_at(given_records(), timestamp)
-    assert (found.error_code, found.timestamp, found.offset, found.leader_epoch) == (ErrorCode.none, *answer)
+    offset = offset_at(given_records(), timestamp)
+    assert (offset.error_code, offset.timestamp, offset.offset, offset.leader_epoch) == (ErrorCode.none, *answer)
 
 
 @pytest.mark.parametrize("timestamp", [-1, -2, -3, -4, -5, 0])
 def test_empty_log_has_no_timestamps(timestamp: int) -> None:
     ada = Broker().client()
     given_topic(ada)
-    found = offset_at(ada, timestamp)
-    assert found.error_code == ErrorCode.none
-    assert (found.timestamp, found.offset) == (-1, 0 if timestamp in (-1, -2, -4) else -1)
+    offset = offset_at(ada, timestamp)
+    assert offset.error_code == ErrorCode.none
+    assert (offset.timestamp, offset.offset) == (-1, 0 if timestamp in (-1, -2, -4) else -1)
 
 
 @pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11)])
@@ -69,7 +69,7 @@ def test_refusals() -> None:
     response = ada.asks(
         "list_offsets", 9, replica_id=-1, topics=(ListOffsetsTopic(name="topic", partitions=(part, part)),)
     )
-    ((answer,),) = [each.partitions for each in response.topics]
+    ((answer,),) = [topic.partitions for topic in response.topics]
     assert (answer.error_code, answer.offset) == (ErrorCode.invalid_request, -1)
 
 
@@ -98,5 +98,5 @@ def test_leader_epochs_have_an_end(
     response = given_records().asks(
         "offset_for_leader_epoch", version, topics=(OffsetForLeaderTopic(topic=name, partitions=(part,)),)
     )
-    ((found,),) = [each.partitions for each in response.topics]
+    ((found,),) = [topic.partitions for topic in response.topics]
     assert (found.error_code, found.leader_epoch, found.end_offset) == answer

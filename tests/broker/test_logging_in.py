@@ -48,7 +48,7 @@ def test_pipelined_handshake_and_requests() -> None:
         frame("sasl_authenticate", 1, 2, auth_bytes=GOOD),
         frame("metadata", 4, 3, topics=()),
     )
-    assert [int.from_bytes(each[:4], "big") for each in client.heard()] == [1, 2, 3]
+    assert [int.from_bytes(response[:4], "big") for response in client.heard()] == [1, 2, 3]
 
 
 def test_messages_without_headers() -> None:
@@ -95,9 +95,9 @@ def test_other_request_during_login_fails() -> None:
     client.says(frame("find_coordinator", 3, 1, coordinator_keys=("g",), key_type=0))
     world.loop.wait(100)
     ((_, refusal),) = client.hears("find_coordinator", 3)
-    (told,) = refusal.coordinators
-    assert told.error_code is ErrorCode.illegal_sasl_state
-    assert told.error_message == "Request is not valid given the current SASL state."
+    (coordinator,) = refusal.coordinators
+    assert coordinator.error_code is ErrorCode.illegal_sasl_state
+    assert coordinator.error_message == "Request is not valid given the current SASL state."
     assert client.closed
 
 
@@ -143,13 +143,13 @@ def test_login_on_plaintext_is_rejected() -> None:
 
 def test_failed_logins_leave_nothing() -> None:
     world = broker()
-    before = len(world.cluster.purgatory)
+    old_count = len(world.cluster.purgatory)
     for _ in range(1_000):
         client = world.stranger()
         chosen(client)
         client.says(frame("sasl_authenticate", 2, 1, auth_bytes=BAD))
         client.connection.connection_lost(None)
-    assert len(world.cluster.purgatory) == before
+    assert len(world.cluster.purgatory) == old_count
     assert not world.server.connections
 
 

@@ -108,7 +108,7 @@ def test_repeated_failure_is_reported_periodically(told: Told) -> None:
         told.logs_in(BAD)
     told.broker.loop.wait(TOLD_EVERY_MS)
     told.logs_in(BAD)
-    assert [each.detail["n"] for each in told.events] == ["1", "4"]
+    assert [event.detail["n"] for event in told.events] == ["1", "4"]
 
 
 def test_login_storm_is_counted(told: Told) -> None:

@@ -54,9 +54,9 @@ def test_library_logs_use_our_format(lines: StringIO, monkeypatch: pytest.Monkey
             logger.exception("it broke\n")
     finally:
         logger.removeHandler(handler)
-    told = lines.getvalue()
-    assert "[warning] tests.a_library: it is slow" in told
-    assert "[error] tests.a_library: it broke\n  | Traceback" in told
+    output = lines.getvalue()
+    assert "[warning] tests.a_library: it is slow" in output
+    assert "[error] tests.a_library: it broke\n  | Traceback" in output
 
 
 def test_long_name_is_cut_on_console(lines: StringIO) -> None:

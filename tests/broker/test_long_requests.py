@@ -82,14 +82,14 @@ def test_produce_without_an_answer() -> None:
     client.says(frame("produce", 9, 1, **production(COUNT, 0)), heartbeat(2))
     while broker.loop.run_soon():
         pass
-    assert [each[:4] for each in client.heard()] == [bytes((0, 0, 0, 2))]
+    assert [response[:4] for response in client.heard()] == [bytes((0, 0, 0, 2))]
     client.says(frame("produce", 9, 1, **production(COUNT + 1, 0)))
     while broker.loop.run_soon():
         pass
     assert client.closed
     there = broker.cluster.topics.by_name("two")
     assert there is not None
-    assert all(each.log.log_end_offset == 2 for each in there.partitions), "all that could be stored was"
+    assert all(partition.log.log_end_offset == 2 for partition in there.partitions), "all that could be stored was"
 
 
 @pytest.mark.parametrize("version", [11, 12])
@@ -112,13 +112,13 @@ def test_produce_in_a_transaction(version: int) -> None:
     records = batch(b"v", producer=(init.producer_id, init.producer_epoch, 0), attributes=TRANSACTIONAL)
     parts = tuple(PartitionProduceData(index=n, records=records) for n in range(COUNT))
     data = tuple(TopicProduceData(name=name, partition_data=parts) for name in ("one", "two"))
-    logs = [each.log for topic in broker.cluster.topics if not topic.internal for each in topic.partitions]
+    logs = [partition.log for topic in broker.cluster.topics if not topic.internal for partition in topic.partitions]
     client.says(
         frame("produce", version, 1, transactional_id="t", acks=1, timeout_ms=1_000, topic_data=data), heartbeat(2)
     )
-    stored = [0, sum(each.log_end_offset for each in logs)]
+    stored = [0, sum(log.log_end_offset for log in logs)]
     while broker.loop.run_soon():
-        stored.append(sum(each.log_end_offset for each in logs))
+        stored.append(sum(log.log_end_offset for log in logs))
     assert max(after - before for before, after in pairwise(stored)) <= 3 * SHORT
     assert stored[-1] == 2 * COUNT
     answer, beat = client.heard()
@@ -273,11 +273,11 @@ def test_many_topic_configs_keep_order() -> None:
     given = (AlterableConfig(name="retention.ms", value="1000"),)
     resources = tuple(AlterConfigsResource(resource_type=2, resource_name=f"t{n}", configs=given) for n in range(300))
     response = heard(broker, client, "alter_configs", 1, resources=resources, validate_only=False)
-    assert [each.resource_name for each in response.responses] == [each.resource_name for each in resources]
+    assert [each.resource_name for each in response.responses] == [resource.resource_name for resource in resources]
     changes = (AlterableChange(name="retention.ms", config_operation=0, value="1000"),)
     again = tuple(Incremental(resource_type=2, resource_name=f"t{n}", configs=changes) for n in range(300))
     response = heard(broker, client, "incremental_alter_configs", 1, resources=again, validate_only=False)
-    assert [each.resource_name for each in response.responses] == [each.resource_name for each in resources]
+    assert [each.resource_name for each in response.responses] == [resource.resource_name for resource in resources]
 
 
 def test_group_expiration_is_sliced() -> None:

@@ -69,7 +69,7 @@ class Transaction:
         """Count the partitions that have received the end marker."""
         topic = self.broker.cluster.topics.by_name("wide")
         assert topic is not None
-        return sum(each.log.log_end_offset for each in topic.partitions)
+        return sum(partition.log.log_end_offset for partition in topic.partitions)
 
     @property
     def state(self) -> State:
@@ -153,7 +153,7 @@ def test_uncoordinated_transaction_offsets() -> None:
     while transaction.broker.loop.run_soon():
         pass
     ((_, response),) = transaction.client.hears("txn_offset_commit", 3)
-    errors = [each.error_code for topic in response.topics for each in topic.partitions]
+    errors = [partition.error_code for topic in response.topics for partition in topic.partitions]
     assert errors == [ErrorCode.invalid_producer_id_mapping] * COUNT
 
 

@@ -33,11 +33,13 @@ def test_topic_in_every_version(version: int) -> None:
     assert (topic.error_code, topic.name, topic.is_internal) == (ErrorCode.none, "topic", False)
     assert topic.topic_id == (topic_id if version >= 10 else None)
     assert topic.topic_authorized_operations == NOTHING_SAID
-    assert [(each.partition_index, each.leader_id, each.isr_nodes) for each in topic.partitions] == [
+    assert [
+        (partition.partition_index, partition.leader_id, partition.isr_nodes) for partition in topic.partitions
+    ] == [
         (0, 1, (1,)),
         (1, 1, (1,)),
     ]
-    assert {each.leader_epoch for each in topic.partitions} == {0 if version >= 7 else -1}
+    assert {partition.leader_epoch for partition in topic.partitions} == {0 if version >= 7 else -1}
 
 
 def test_null_and_empty_topic_lists() -> None:
@@ -52,8 +54,8 @@ def test_null_and_empty_topic_lists() -> None:
         (12, None, ["a", "b"]),
     ):
         response = ada.asks("metadata", version, topics=topics)
-        assert [each.name for each in response.topics] == found
-        assert [each.node_id for each in response.brokers] == [1]
+        assert [topic.name for topic in response.topics] == found
+        assert [broker.node_id for broker in response.brokers] == [1]
 
 
 def test_missing_topic_is_created_later() -> None:
@@ -109,7 +111,7 @@ def test_duplicate_topic_is_answered_once() -> None:
 def heard_of(client: Client, version: int, *topics: tuple[str | None, UUID | None]) -> list[tuple[Any, ...]]:
     asked = tuple(MetadataRequestTopic(name=name, topic_id=topic_id) for name, topic_id in topics)
     response = client.asks("metadata", version, topics=asked, allow_auto_topic_creation=False)
-    return [(len(response.brokers), each.name, each.topic_id, each.error_code) for each in response.topics]
+    return [(len(response.brokers), topic.name, topic.topic_id, topic.error_code) for topic in response.topics]
 
 
 @pytest.mark.parametrize("version", [10, 11])
@@ -156,7 +158,7 @@ def test_replicas_and_nodes_of_a_cluster() -> None:
         (3, "kafka.example", 9094),
     ]
     assert response.controller_id == 1
-    assert [each.replica_nodes for each in response.topics[0].partitions] == [(1, 2), (2, 3), (3, 1)]
+    assert [partition.replica_nodes for partition in response.topics[0].partitions] == [(1, 2), (2, 3), (3, 1)]
     described = bob.asks("describe_cluster", 2, include_cluster_authorized_operations=False)
     assert [(each.broker_id, each.port, each.is_fenced) for each in described.brokers] == [
         (1, 9092, False),
@@ -197,7 +199,7 @@ def describes(
     )
     following = response.next_cursor
     topics = [
-        (each.name, each.error_code, [part.partition_index for part in each.partitions]) for each in response.topics
+        (topic.name, topic.error_code, [part.partition_index for part in topic.partitions]) for topic in response.topics
     ]
     return topics, None if following is None else (following.topic_name, following.partition_index)
 

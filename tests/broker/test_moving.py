@@ -132,13 +132,13 @@ def test_new_topics_use_running_nodes() -> None:
     single, copied = topics.create("single", 6), topics.create("copied", 4, 3)
     assert isinstance(single, Topic)
     assert isinstance(copied, Topic)
-    assert {each.leader for each in single.partitions} == {2, 3}
-    assert {(each.leader, len(each.replicas)) for each in copied.partitions} == {(2, 3), (3, 3)}
+    assert {partition.leader for partition in single.partitions} == {2, 3}
+    assert {(partition.leader, len(partition.replicas)) for partition in copied.partitions} == {(2, 3), (3, 3)}
     refused = topics.create("by-hand", assignments=[(0, [2]), (1, [1])])
     assert isinstance(refused, Refusal)
     assert refused.error_code is E.invalid_replica_assignment
     assert topics.grow(single, 8) is None
-    assert {each.leader for each in single.partitions} == {2, 3}
+    assert {partition.leader for partition in single.partitions} == {2, 3}
 
 
 def test_last_node_can_stop() -> None:

@@ -25,14 +25,14 @@ def test_kafkas_answers(name: str) -> None:
     sent = case.records(NOW_MS)
     response = ada.asks("produce", case.version, **production(sent, case.topic, acks=case.acks))
     part = response.responses[0].partition_responses[0]
-    said = in_words(part)
+    description = in_words(part)
     if not part.error_code:
         assert sent is not None
         fetched = fetch(ada, (case.topic, 0, part.base_offset))
         data = b"".join(fetched.responses[0].partitions[0].records or ())
-        said["stored"] = stored_in_words(data, part.base_offset, sent, NOW_MS)
+        description["stored"] = stored_in_words(data, part.base_offset, sent, NOW_MS)
     expected = DIFFERENT[name][0] if name in DIFFERENT else answers()[name]
-    assert said == expected
+    assert description == expected
 
 
 def test_cases_match_answers() -> None:

@@ -44,7 +44,7 @@ def test_other_connections_are_served(broker: Broker) -> None:
     assert thread.works() == 1
     (first, long), (second, short) = answers(broker, eve)
     assert (first, second) == (1, 2)
-    assert sorted(each.group_id for each in long.groups) == sorted(names(READ_AT_ONCE + 1))
+    assert sorted(group.group_id for group in long.groups) == sorted(names(READ_AT_ONCE + 1))
     assert len(short.groups) == 1
 
 

@@ -35,7 +35,7 @@ def recorded(release: str) -> dict[int, tuple[int, int]]:
 def served(broker: Broker) -> dict[int, tuple[int, int]]:
     answer = broker.client().asks("api_versions")
     assert answer.error_code is ErrorCode.none
-    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+    return {api_key.api_key: (api_key.min_version, api_key.max_version) for api_key in answer.api_keys}
 
 
 @pytest.mark.parametrize("release", OLD)
@@ -83,7 +83,7 @@ def test_newer_client_negotiates_down() -> None:
     client.says(said)
     ((_, answer),) = client.hears("api_versions")
     assert answer.error_code is ErrorCode.unsupported_version
-    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 3)]
+    assert [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in answer.api_keys] == [(18, 0, 3)]
 
 
 def test_features_came_later() -> None:

@@ -69,7 +69,9 @@ def test_invalid_batch_is_rejected_with_reasons() -> None:
     given_topic(ada, "compacted", cleanup_policy="compact")
     refused = produce(ada, batch((b"k", b"v"), b"w"), "compacted")
     assert (refused.error_code, refused.log_start_offset) == (ErrorCode.invalid_record, 0)
-    ((number, problem),) = [(each.batch_index, each.batch_index_error_message) for each in refused.record_errors]
+    ((number, problem),) = [
+        (record_error.batch_index, record_error.batch_index_error_message) for record_error in refused.record_errors
+    ]
     assert number == 1
     assert problem == "Compacted topic cannot accept message without key in topic partition compacted-0"
 
@@ -133,7 +135,7 @@ def test_non_leader_names_the_leader() -> None:
     assert produce(bob, batch(b"x")).error_code == ErrorCode.not_leader_or_follower
     response = bob.asks("produce", 10, **production(batch(b"x")))
     assert response.responses[0].partition_responses[0].current_leader.leader_id == 1
-    assert [(each.node_id, each.port) for each in response.node_endpoints] == [(1, 9092)]
+    assert [(node_endpoint.node_id, node_endpoint.port) for node_endpoint in response.node_endpoints] == [(1, 9092)]
 
 
 def test_topic_id_is_stable() -> None:

@@ -91,7 +91,7 @@ def test_rejected_batch_is_forgotten(ada: Ada) -> None:
     late, good = ada.made(LATE, 0, 0), ada.made(GOOD, 1, 0)
     for data, error in ((late, E.invalid_timestamp), (good, E.none)):
         topic = TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=0, records=data),))
-        assert [each[1] for each in ada.asks_for(11, topic, transactional=False)] == [error]
+        assert [response[1] for response in ada.asks_for(11, topic, transactional=False)] == [error]
 
 
 def test_duplicate_partition_uses_last(ada: Ada) -> None:
@@ -123,10 +123,10 @@ def test_duplicate_topic_is_answered_once(ada: Ada) -> None:
 
 def test_duplicate_transactional_partition_uses_last(ada: Ada) -> None:
     ada.adds(0)
-    assert [each[1] for each in ada.sends(11, (0, ada.made(GOOD, 0)), (0, ada.made(GOOD, 1)))] == [E.none]
+    assert [response[1] for response in ada.sends(11, (0, ada.made(GOOD, 0)), (0, ada.made(GOOD, 1)))] == [E.none]
 
 
 def test_one_transaction_has_one_producer(ada: Ada) -> None:
     other = ada.made(GOOD, 0, producer_id=ada.producer_id + 1)
-    heard = ada.sends(12, (0, ada.made(GOOD, 0)), (1, other))
-    assert heard == [(0, E.invalid_producer_id_mapping, -1), (1, E.invalid_producer_id_mapping, -1)]
+    response = ada.sends(12, (0, ada.made(GOOD, 0)), (1, other))
+    assert response == [(0, E.invalid_producer_id_mapping, -1), (1, E.invalid_producer_id_mapping, -1)]

@@ -15,7 +15,7 @@ from tests.support.broker import Broker
 
 
 def asked(name: str, *indexes: int) -> TopicRequest:
-    return TopicRequest(topic_name=name, partitions=tuple(PartitionRequest(partition_index=each) for each in indexes))
+    return TopicRequest(topic_name=name, partitions=tuple(PartitionRequest(partition_index=index) for index in indexes))
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -25,13 +25,13 @@ def test_all_nodes_vote(version: int) -> None:
     (partition,) = response.topics[0].partitions
     assert (response.error_code, partition.error_code) == (ErrorCode.none, ErrorCode.none)
     assert (partition.leader_id, partition.leader_epoch) == (1, 1)
-    assert [each.replica_id for each in partition.current_voters] == [1, 2, 3]
-    assert {each.log_end_offset for each in partition.current_voters} == {partition.high_watermark}
+    assert [voter.replica_id for voter in partition.current_voters] == [1, 2, 3]
+    assert {voter.log_end_offset for voter in partition.current_voters} == {partition.high_watermark}
     broker.cluster.topics.create("t", 1, 1)
     later = broker.client().asks("describe_quorum", version, topics=(asked("__cluster_metadata", 0),))
     assert later.topics[0].partitions[0].high_watermark > partition.high_watermark
     if version == 2:
-        assert [(each.node_id, each.listeners[0].port) for each in response.nodes] == [(1, 9092), (2, 9093), (3, 9094)]
+        assert [(node.node_id, node.listeners[0].port) for node in response.nodes] == [(1, 9092), (2, 9093), (3, 9094)]
 
 
 @pytest.mark.parametrize("topics", [(asked("t", 0),), (asked("__cluster_metadata", 1),)])
@@ -44,7 +44,7 @@ def test_other_partitions_are_unknown(topics: tuple[TopicRequest, ...]) -> None:
 def updates(feature: str, level: int, version: int = 1, **more: Any) -> tuple[ErrorCode, str | None, list[str]]:
     update = FeatureUpdateKey(feature=feature, max_version_level=level, **more)
     response = Broker().client().asks("update_features", version, feature_updates=(update,))
-    return response.error_code, response.error_message, [each.feature for each in response.results]
+    return response.error_code, response.error_message, [result.feature for result in response.results]
 
 
 def test_same_level_changes_nothing() -> None:
@@ -76,7 +76,7 @@ def test_finalized_levels_of_kafka() -> None:
     # the feature streams.version is missing in Kafka
     about = {"client_software_name": "x", "client_software_version": "1"}
     newer, older = (Broker().client().asks("api_versions", version, **about) for version in (4, 3))
-    assert [(each.name, each.min_version, each.max_version) for each in newer.supported_features] == [
+    assert [(feature.name, feature.min_version, feature.max_version) for feature in newer.supported_features] == [
         ("group.version", 0, 1),
         ("kraft.version", 0, 1),
         ("metadata.version", 7, 30),
@@ -85,9 +85,9 @@ def test_finalized_levels_of_kafka() -> None:
         ("transaction.version", 0, 2),
         ("eligible.leader.replicas.version", 0, 1),
     ]
-    assert [each.name for each in older.supported_features] == ["metadata.version"], "it could not begin at 0"
+    assert [feature.name for feature in older.supported_features] == ["metadata.version"], "it could not begin at 0"
     for answer in (newer, older):
-        assert {each.name: each.max_version_level for each in answer.finalized_features} == {
+        assert {feature.name: feature.max_version_level for feature in answer.finalized_features} == {
             "group.version": 1,
             "share.version": 1,
             "streams.version": 1,
@@ -101,7 +101,7 @@ def shares_at(broker: Broker) -> tuple[int | None, int]:
     """Return the advertised level of share.version, or None, and the epoch of the levels."""
     about = {"client_software_name": "x", "client_software_version": "1"}
     answer = broker.client().asks("api_versions", 4, **about)
-    levels = {each.name: each.max_version_level for each in answer.finalized_features}
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
     return levels.get("share.version"), answer.finalized_features_epoch
 
 

@@ -40,7 +40,7 @@ STREAMS = {"fetch", "sasl_handshake", "sasl_authenticate", "api_versions"}
 def value(name: str, kind: Any, lengths: dict[str, int]) -> Any:
     """Return some value for a field, whose lists repeat their element `lengths` times, or once."""
     if get_origin(kind) in (Union, UnionType):
-        kind = next(each for each in get_args(kind) if each is not type(None))
+        kind = next(arg for arg in get_args(kind) if arg is not type(None))
         if get_origin(kind) is tuple and lengths.keys().isdisjoint({name, *lists_in(kind)}):
             return None  # all there are
     if get_origin(kind) is tuple:
@@ -60,7 +60,7 @@ def value(name: str, kind: Any, lengths: dict[str, int]) -> Any:
 
 def filled(shape: type, lengths: dict[str, int]) -> dict[str, Any]:
     hints = get_type_hints(shape)
-    return {each.name: value(each.name, hints[each.name], lengths) for each in fields(shape)}
+    return {field.name: value(field.name, hints[field.name], lengths) for field in fields(shape)}
 
 
 def lists_of(shape: Any) -> Iterator[str]:
@@ -136,6 +136,6 @@ def says(broker: Broker, data: bytes) -> bytes:
     for _ in range(100_000):
         if not broker.loop.run_soon():
             break
-    heard = client.heard()
+    responses = client.heard()
     client.connection.connection_lost(None)
-    return heard[0] if heard else b""
+    return responses[0] if responses else b""

@@ -46,9 +46,9 @@ def asks(client: Client, case: Case, request: dict[str, Any]) -> Any:
     made = shape(message_of(case.api).request, request)
     values = {field.name: getattr(made, field.name) for field in fields(made)}
     client.says(frame(case.api, case.version, 1, **values))
-    heard = client.hears(case.api, case.version)
-    assert len(heard) == 1, "it is answered at once"
-    return heard[0][1]
+    response = client.hears(case.api, case.version)
+    assert len(response) == 1, "it is answered at once"
+    return response[0][1]
 
 
 def world(broker: Broker, client: Client) -> World:
@@ -158,11 +158,11 @@ def test_right_decides_the_response(need: Need, case: Case) -> None:
 def test_invisible_resources_are_omitted(need: Need, case: Case) -> None:
     assert case.sees is not None
     assert case.sees(with_rights(case)) in ([], [None], 0, None, ())
-    seen = case.sees(of_a_super_user(case))
-    assert seen
+    records = case.sees(of_a_super_user(case))
+    assert records
     for right in need.rights:
         now = case.sees(with_rights(case, (right, name_for(right, case, need))))
-        assert now == seen if need.api != "describe_cluster" else now
+        assert now == records if need.api != "describe_cluster" else now
 
 
 def test_denied_topic_counts_each_partition() -> None:
@@ -173,7 +173,8 @@ def test_denied_topic_counts_each_partition() -> None:
     fields: dict[str, Any] = {"replica_id": -1, "isolation_level": 0, "topics": (twice,)}
     answered = {
         user: [
-            each.error_code for each in client_of(broker, user).asks("list_offsets", 6, **fields).topics[0].partitions
+            partition.error_code
+            for partition in client_of(broker, user).asks("list_offsets", 6, **fields).topics[0].partitions
         ]
         for user in ("alice", "admin")
     }

@@ -39,7 +39,7 @@ async def test_requests_over_a_real_socket() -> None:
         await writer.drain()
         writer.write(data[1_111:])
         answers = await frames(reader, 100)
-        assert [int.from_bytes(each[:4], "big") for each in answers] == list(range(100))
+        assert [int.from_bytes(answer[:4], "big") for answer in answers] == list(range(100))
         writer.write(bytes(4))
         assert await reader.read() == b""
 
@@ -66,8 +66,8 @@ async def test_node_ports_and_addresses() -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(frame("find_coordinator", 4, 1, coordinator_keys=("", "a")))
             (answer,) = await frames(reader, 1)
-            told = message("find_coordinator").read_response(4, answer)[1].coordinators
-            assert [each.port for each in told] == [ports[0], ports[2]]
+            coordinators = message("find_coordinator").read_response(4, answer)[1].coordinators
+            assert [each.port for each in coordinators] == [ports[0], ports[2]]
             writer.close()
 
 

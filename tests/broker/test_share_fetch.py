@@ -258,10 +258,10 @@ def test_accepted_records_survive_kill(tmp_path: Path) -> None:
     ada.fetches(0)
     assert ada.acknowledges((0, 0, [ACCEPT]), (1, 1, [RELEASE]), (2, 2, [ACCEPT])) is E.none
     directory.abandon()
-    again = Broker(directory=DataDirectory(tmp_path))
-    ada = Member(again)
+    new_broker = Broker(directory=DataDirectory(tmp_path))
+    ada = Member(new_broker)
     ada.asks_for(0, wait_ms=1_000)
-    again.loop.wait(0)
+    new_broker.loop.wait(0)
     assert acquired(ada.hears()) == [(1, 1, 2), (3, 3, 1)]
 
 

@@ -72,9 +72,9 @@ class World:
 
     @property
     def state_topic(self) -> Topic:
-        found = self.broker.cluster.topics.by_name("__share_group_state")
-        assert found is not None
-        return found
+        topic = self.broker.cluster.topics.by_name("__share_group_state")
+        assert topic is not None
+        return topic
 
     @property
     def home(self) -> Partition:
@@ -237,9 +237,9 @@ def test_killed_broker_keeps_states(tmp_path: Path) -> None:
     world.writes(StateBatch(0, 4, 2, 1), start=3)
     assert world.errors() == [E.none]
     directory.abandon()
-    again = World(Broker(directory=DataDirectory(tmp_path)))
-    assert again.topic.topic_id == world.topic.topic_id
-    outcome = again.reads()
+    new_world = World(Broker(directory=DataDirectory(tmp_path)))
+    assert new_world.topic.topic_id == world.topic.topic_id
+    outcome = new_world.reads()
     assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, (StateBatch(3, 4, 2, 1),))
 
 
@@ -248,9 +248,9 @@ def test_topic_deletion_removes_states() -> None:
     world.initializes(0, 1)
     client = world.broker.client()
     states = [node.share_coordinator for node in world.broker.cluster.nodes]
-    assert sum(len(shard.states) for each in states for shard in each.shards.values()) == 2
+    assert sum(len(shard.states) for state in states for shard in state.shards.values()) == 2
     client.asks("delete_topics", 5, topics=(DeleteTopicState(name="t"),), timeout_ms=1_000)
-    assert sum(len(shard.states) for each in states for shard in each.shards.values()) == 0
+    assert sum(len(shard.states) for state in states for shard in state.shards.values()) == 0
 
 
 def test_obsolete_records_are_compacted() -> None:
@@ -271,6 +271,6 @@ def test_coordinator_without_partitions_reports_it() -> None:
     world = World(nodes=2)
     world.initializes(0)
     other = world.broker.client(2 - world.home.leader)
-    asked = ReadStateData(topic_id=world.topic.topic_id, partitions=(PartitionData(partition=0, leader_epoch=0),))
-    answered = other.asks("read_share_group_state", 0, group_id=GROUP, topics=(asked,))
+    topic_state = ReadStateData(topic_id=world.topic.topic_id, partitions=(PartitionData(partition=0, leader_epoch=0),))
+    answered = other.asks("read_share_group_state", 0, group_id=GROUP, topics=(topic_state,))
     assert answered.results[0].partitions[0].error_code is E.not_coordinator

@@ -26,8 +26,8 @@ OLD, NEW = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.S
 def write_keys(path: Path, *keys: Any) -> None:
     """Write the public keys to a new file that replaces the old one, like `mv`."""
     new = path.with_suffix(".new")
-    documents = [json.loads(jwt.algorithms.ECAlgorithm.to_jwk(each.public_key())) for each in keys]
-    new.write_text(json.dumps({"keys": [{**each, "alg": "ES256", "use": "sig"} for each in documents]}))
+    documents = [json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key())) for key in keys]
+    new.write_text(json.dumps({"keys": [{**document, "alg": "ES256", "use": "sig"} for document in documents]}))
     new.replace(path)
 
 

@@ -52,12 +52,12 @@ def places(tmp_path: Path) -> Places:
 
 
 def test_topics_return_with_new_epoch(places: Places) -> None:
-    before = places.broker()
-    client = before.client()
+    old_broker = places.broker()
+    client = old_broker.client()
     topic_id = given_topic(client, "orders", 2)
     produce(client, batch(b"one"), "orders", 1)
     after = places.broker()
-    assert after.cluster.cluster_id == before.cluster.cluster_id
+    assert after.cluster.cluster_id == old_broker.cluster.cluster_id
     topic = after.cluster.topics.by_name("orders")
     assert topic is not None
     assert topic.topic_id == topic_id
@@ -84,9 +84,11 @@ def test_replicas_follow_current_nodes(places: Places) -> None:
 
 
 def test_kafka_folders_become_topics(tmp_path: Path, log_stream: StringIO) -> None:
-    before = Places(tmp_path / "before").broker()
-    before.cluster.offsets_topic.create(0)
-    before.cluster.append(before.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0)  # type: ignore[union-attr]
+    old_broker = Places(tmp_path / "before").broker()
+    old_broker.cluster.offsets_topic.create(0)
+    old_broker.cluster.append(
+        old_broker.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0
+    )  # type: ignore[union-attr]
     (tmp_path / "kafka").mkdir()
     (tmp_path / "before" / f"{OFFSETS_TOPIC}-7").rename(tmp_path / "kafka" / f"{OFFSETS_TOPIC}-7")
     after = Places(tmp_path / "kafka").broker()
@@ -98,12 +100,12 @@ def test_kafka_folders_become_topics(tmp_path: Path, log_stream: StringIO) -> No
 
 
 def test_existing_offsets_topic_loads_once(places: Places) -> None:
-    before = places.broker()
-    before.cluster.offsets_topic.create(0)
-    ada, member = before.client(), ClassicMember("ada", session_ms=6_000, rebalance_ms=6_000)
+    old_broker = places.broker()
+    old_broker.cluster.offsets_topic.create(0)
+    ada, member = old_broker.client(), ClassicMember("ada", session_ms=6_000, rebalance_ms=6_000)
     join = member.join()
     ada.says(frame(join.api, 3, 1, **join.fields))
-    before.loop.wait(3_000)
+    old_broker.loop.wait(3_000)
     ((_, joined),) = ada.hears("join_group", 3)
     assert join.hear(joined) is E.none
     assert ada.asks("sync_group", 2, **member.sync({member.member_id: b"all"}).fields).error_code is E.none

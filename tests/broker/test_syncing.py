@@ -20,12 +20,12 @@ from tests.support.slow_disk import OnSlowDisk
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OnSlowDisk]:
-    made = OnSlowDisk(tmp_path)
-    made.cluster.topics.create("orders", 1)
-    made.cluster.offsets_topic.create(0)
-    made.directory.take_noted()
-    yield made
-    made.directory.abandon()
+    on_disk = OnSlowDisk(tmp_path)
+    on_disk.cluster.topics.create("orders", 1)
+    on_disk.cluster.offsets_topic.create(0)
+    on_disk.directory.take_noted()
+    yield on_disk
+    on_disk.directory.abandon()
 
 
 def produce(client: Client, *values: bytes, acks: int = -1) -> None:

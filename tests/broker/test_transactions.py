@@ -105,22 +105,22 @@ def test_slow_transaction_is_aborted() -> None:
 def test_idle_transactional_id_expires() -> None:
     ada = Producer(transactional_id_expiration_ms=1_000, connections_max_idle_ms=-1)
     ada.init()
-    before = ada.producer_id
+    old_producer_id = ada.producer_id
     ada.broker.loop.wait(3_600_000)
     assert ada.adds(0) == [E.invalid_producer_id_mapping]
     ada.init()
-    assert (ada.producer_id > before, ada.epoch) == (True, 0)
+    assert (ada.producer_id > old_producer_id, ada.epoch) == (True, 0)
 
 
 def test_list_offsets_ends_at_stable_offset() -> None:
     ada = Producer()
     ada.init()
     ada.writes(12)
-    asked = ListOffsetsTopic(name=TOPIC, partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),))
+    topic = ListOffsetsTopic(name=TOPIC, partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),))
     ends = [
-        ada.leader().asks("list_offsets", 5, replica_id=-1, isolation_level=level, topics=(asked,)) for level in (0, 1)
+        ada.leader().asks("list_offsets", 5, replica_id=-1, isolation_level=level, topics=(topic,)) for level in (0, 1)
     ]
-    assert [each.topics[0].partitions[0].offset for each in ends] == [1, 0]
+    assert [end.topics[0].partitions[0].offset for end in ends] == [1, 0]
 
 
 @pytest.mark.parametrize(("home", "coordinator"), [(1, 2), (2, 1)])
@@ -246,8 +246,10 @@ def test_replayed_log_has_transactions() -> None:
     for batch in partition.log.batches():
         for header in read_batches(batch):
             replayed.replay(batch, header)
-    known = partition.producers
-    assert known is not None
-    assert [each[:3] + each[4:] for each in replayed.described()] == [each[:3] + each[4:] for each in known.described()]
-    assert replayed.transactions.aborted_in(0, 99) == known.transactions.aborted_in(0, 99)
-    assert replayed.transactions.last_stable_offset(99) == known.transactions.last_stable_offset(99) == 4
+    producers = partition.producers
+    assert producers is not None
+    assert [each[:3] + each[4:] for each in replayed.described()] == [
+        each[:3] + each[4:] for each in producers.described()
+    ]
+    assert replayed.transactions.aborted_in(0, 99) == producers.transactions.aborted_in(0, 99)
+    assert replayed.transactions.last_stable_offset(99) == producers.transactions.last_stable_offset(99) == 4

@@ -70,13 +70,13 @@ def test_other_connections_are_served(thread: Thread, broker: Broker, ada: Clien
     sends(bob, batch(record(), now=NOW_MS), 3)
     assert hears(bob) == [(3, E.none, 0)]
     assert thread.works() == 1
-    assert [each[:2] for each in hears(ada)] == [(1, E.none), (2, E.none)]
+    assert [response[:2] for response in hears(ada)] == [(1, E.none), (2, E.none)]
 
 
 def test_short_batch_needs_no_thread(thread: Thread, ada: Client) -> None:
     sends(ada, many(RECORDS_PER_TURN))
     sends(ada, unfolding(DECOMPRESSED_PER_TURN - 100))
-    assert [each[1] for each in hears(ada)] == [E.none, E.none]
+    assert [response[1] for response in hears(ada)] == [E.none, E.none]
     assert thread.works() == 0
 
 
@@ -112,7 +112,7 @@ def test_record_errors_are_limited(thread: Thread, ada: Client) -> None:
     ((_, response),) = ada.hears("produce", 9)
     (part,) = response.responses[0].partition_responses
     assert part.error_code is E.invalid_record
-    assert [each.batch_index for each in part.record_errors] == list(range(ERRORS_ANSWERED))
+    assert [record_error.batch_index for record_error in part.record_errors] == list(range(ERRORS_ANSWERED))
     assert f"due to {ERRORS_ANSWERED} record errors in total" in part.error_message
 
 
@@ -162,7 +162,7 @@ def test_work_without_thread_is_immediate(ada: Client) -> None:
     assert hears(ada) == [(1, E.none, 0), (2, E.none, RECORDS_PER_TURN + 1)]
     sends(ada, many(), acks=0)
     sends(ada, batch(record(), now=NOW_MS), 4)
-    assert [each[0] for each in hears(ada)] == [4]
+    assert [response[0] for response in hears(ada)] == [4]
 
 
 def test_failing_work_closes_its_connection(

@@ -122,7 +122,7 @@ class Producer:
         """Return the committed offset of the group as any client sees it."""
         client = self._at(self.broker.cluster.offsets_topic.home_of(GROUP))
         (group,) = client.asks("offset_fetch", 8, groups=to_fetch(GROUP), require_stable=True).groups
-        return [each.committed_offset for topic in group.topics for each in topic.partitions]
+        return [partition.committed_offset for topic in group.topics for partition in topic.partitions]
 
     def reads(self, offset: int = 0, partition: int = 0) -> tuple[list[int], list[int], int]:
         """Return the offsets of batches that a read_committed consumer gets, the aborted transactions, and the LSO."""
@@ -137,8 +137,8 @@ class Producer:
         )
         data = answer.responses[0].partitions[0]
         batches = read_batches(b"".join(data.records or ()))
-        return [each.base_offset for each in batches], self._aborted(data), data.last_stable_offset
+        return [batch.base_offset for batch in batches], self._aborted(data), data.last_stable_offset
 
     @staticmethod
     def _aborted(data: Any) -> list[int]:
-        return [each.first_offset for each in data.aborted_transactions]
+        return [aborted_transaction.first_offset for aborted_transaction in data.aborted_transactions]

@@ -49,8 +49,8 @@ def kills(rounds: int, seed: int) -> int:
     except AssertionError as problem:
         print(f"LOST: {problem}\nmake crash SEED={seed}; the directory is kept: {folder}", file=sys.stderr)
         return 1
-    told = ", ".join(f"{count:,} {what}" for what, count in sorted(killing.told.items()))
-    print(f"{rounds} rounds in {monotonic() - began:.0f} s, nothing lost of {told}")
+    text = ", ".join(f"{count:,} {what}" for what, count in sorted(killing.told.items()))
+    print(f"{rounds} rounds in {monotonic() - began:.0f} s, nothing lost of {text}")
     print(f"{killing.mended} torn tails were cut off; the slowest start took {killing.slowest_start_s:.1f} s")
     shutil.rmtree(folder)
     return 0
@@ -76,8 +76,8 @@ def lets_calls_fail(each: int) -> int:
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         for fsync in FSYNC:
             calls = calls_of(fsync)
-            told = ", ".join(f"{count} {what}" for what, count in calls.most_common())
-            print(f"--fsync {fsync}: {calls.total()} calls to the disk ({told})", flush=True)
+            text = ", ".join(f"{count} {what}" for what, count in calls.most_common())
+            print(f"--fsync {fsync}: {calls.total()} calls to the disk ({text})", flush=True)
             played = faults(fsync, calls.total())[::each]
             for number, problem in enumerate(processes.map(play, played), 1):
                 if problem is not None:

@@ -83,7 +83,7 @@ class BothProtocols:
         number = self.random.randrange(len(self.members))
         member = self.members[number]
         if member.asked is None:
-            before = _as_told(member)
+            old_state = _as_told(member)
             what = self.random.choices(("acts", "leaves", "crashes", "steps out", "swaps"), (93, 2, 2, 2, 2))[0]
             if what == "acts" or self._play.life.cluster.topics.by_name(MONEY) is None:
                 member.act()
@@ -99,14 +99,14 @@ class BothProtocols:
                     "modern" if isinstance(member, SimulatedClassic) else self.random.choice(("eager", "cooperative"))
                 )
                 member = self.members[number] = self._new(member.group_id, kind, member.instance)
-            self._heard(member, before)
+            self._heard(member, old_state)
         self._listen()
 
     def _listen(self) -> None:
         for member in self.members:
-            before = _as_told(member)
+            old_state = _as_told(member)
             member.listens()
-            self._heard(member, before)
+            self._heard(member, old_state)
         self._judge()
 
     def _judge(self) -> None:
@@ -116,7 +116,7 @@ class BothProtocols:
         for group_id in NAMES:
             if self._began_anew(group_id):
                 self.epochs[group_id] = 0
-                of_the_group = [each for each in self.members if each.group_id == group_id]
+                of_the_group = [member for member in self.members if member.group_id == group_id]
                 self._asked_before |= {each for each in of_the_group if each.asked}
                 self._told_before.update((each, _as_told(each)) for each in of_the_group)
             self._last[group_id] = self._epoch_of(group_id), self._is_empty(group_id)

@@ -170,9 +170,9 @@ class BrokenLife:
         world.intact()
         self._ends_life()
         assert E.unknown_server_error not in self.heard
-        assert not any("\n" in each for each in self.refusals), self.refusals
+        assert not any("\n" in refusal for refusal in self.refusals), self.refusals
         assert "[error" not in self.log, self.log
-        left = [each.name for each in world.path.iterdir() if each.name.endswith(("-delete", "-stray"))]
+        left = [path.name for path in world.path.iterdir() if path.name.endswith(("-delete", "-stray"))]
         left = [name for name in left if not self._is_of_no_topic(name)]
         assert not left, left
 

@@ -23,7 +23,7 @@ class Member(ClassicMember):
     busy: bool = False
 
     def shares(self) -> dict[str, bytes]:
-        return {each.member_id: f"{self.generation} {each.member_id}".encode() for each in self.followers}
+        return {follower.member_id: f"{self.generation} {follower.member_id}".encode() for follower in self.followers}
 
 
 class Consumers:

@@ -155,10 +155,10 @@ class FaultyDisk(Disk):
         self._gone(path)
 
     def remove_folder(self, path: Path) -> None:
-        for each in sorted(path.iterdir()):
-            self._begins("remove", each)
-            each.unlink()
-            self._gone(each)
+        for file in sorted(path.iterdir()):
+            self._begins("remove", file)
+            file.unlink()
+            self._gone(file)
         self._begins("remove", path)
         super().remove_folder(path)
         self._gone(path)

@@ -60,7 +60,7 @@ class Alone(ClassicMember):
             assert await says(wire, self, self.beat()), f"{self.group_id} is not coordinated"
             (group,) = (await wire.asks("describe_groups", 3, groups=(self.group_id,))).groups
             assert group.group_state == "Stable"
-            known = {each.member_id: each.member_assignment for each in group.members}
+            known = {member.member_id: member.member_assignment for member in group.members}
             assert known == {self.member_id: self.assignment}
 
 
@@ -74,18 +74,18 @@ class Together(ConsumerMember):
     async def runs(self, wire: Waiting, random: Random, told: Counter[str]) -> None:
         while True:
             if self.epoch and not self.stays and random.random() < 0.05:
-                said = self.leave()
+                response = self.leave()
                 self.forget()  # whatever the outcome, it joins as a new member
-                assert await says(wire, self, said), f"{self.group_id} is not coordinated"
+                assert await says(wire, self, response), f"{self.group_id} is not coordinated"
             else:
                 told["epochs"] += await self._beats(wire)
             await asyncio.sleep(random.uniform(0, 0.01))
 
     async def _beats(self, wire: Waiting) -> bool:
-        before = self.epoch
-        done = await says(wire, self, self.next())
-        assert self.epoch >= before, f"{self.group_id}: epoch {self.epoch} after {before}"
-        return done
+        old_epoch = self.epoch
+        response = await says(wire, self, self.next())
+        assert self.epoch >= old_epoch, f"{self.group_id}: epoch {self.epoch} after {old_epoch}"
+        return response
 
     async def looks(self, wire: Waiting) -> None:
         """Check that the group has the member at its epoch or the next one, with its assignment."""
@@ -103,10 +103,10 @@ async def one_owner_each(wire: Waiting, members: list[Together]) -> None:
         (described,) = (await wire.asks("consumer_group_describe", 1, group_ids=(group,))).groups
         if described.error_code is E.none:
             known = [
-                (each.topic_id, n)
+                (topic_partition.topic_id, n)
                 for member in described.members
-                for each in member.assignment.topic_partitions
-                for n in each.partitions
+                for topic_partition in member.assignment.topic_partitions
+                for n in topic_partition.partitions
             ]
             assert len(known) == len(set(known)), f"{group}: two owners"
             assert described.group_epoch >= max(epochs), f"{group}: epoch {described.group_epoch} after {max(epochs)}"

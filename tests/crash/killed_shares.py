@@ -115,10 +115,10 @@ class Queue:
             return  # no client knows that it exists
         assert group.error_code is E.none, group.error_code.name
         for topic in group.topics:
-            for each in topic.partitions:
-                assert each.error_code is E.none, f"{each.partition_index}: {each.error_code.name}"
-                if each.start_offset >= 0:
-                    self.partitions[each.partition_index].starts_at(each.start_offset)
+            for partition in topic.partitions:
+                assert partition.error_code is E.none, f"{partition.partition_index}: {partition.error_code.name}"
+                if partition.start_offset >= 0:
+                    self.partitions[partition.partition_index].starts_at(partition.start_offset)
 
     async def nothing_is_lost(self, wire: Waiting, ends: list[int], told: Counter[str]) -> None:
         """Accept all remaining records, and check that all are processed. `ends` has the log ends in order."""
@@ -183,13 +183,13 @@ class Sharer(ShareConsumer):
 
     async def beats(self, wire: Waiting) -> bool:
         """Send a heartbeat, and return whether the coordinator responded."""
-        before = self.epoch
+        old_epoch = self.epoch
         error = self.beat().hear(await self._asks(wire, self.beat()))
         if error in ELSEWHERE:
             await wire.asks("find_coordinator", 1, coordinator_keys=(GROUP,), key_type=0)
             return False
         assert error is E.none, f"{self.name}: {error.name}"
-        assert self.epoch >= before, f"{self.name}: epoch {self.epoch} after {before}"
+        assert self.epoch >= old_epoch, f"{self.name}: epoch {self.epoch} after {old_epoch}"
         return True
 
     async def fetches(self, wire: Waiting, told: Counter[str], words: Words | None = None, **limits: int) -> None:
@@ -201,11 +201,11 @@ class Sharer(ShareConsumer):
         response = await self._asks(wire, said)
         assert said.hear(response) is E.none, f"{self.name}: {response.error_code.name}"
         self._was_said(said, response, said_of, counts, told)
-        for each in delivered(response):
-            told["deliveries"] += each.last_offset - each.first_offset + 1
-            for offset in range(each.first_offset, each.last_offset + 1):
-                self.queue.partitions[each.at[1]].given(self.name, offset, each.deliveries)
-                self.has.setdefault(each.at, set()).add(offset)
+        for delivery in delivered(response):
+            told["deliveries"] += delivery.last_offset - delivery.first_offset + 1
+            for offset in range(delivery.first_offset, delivery.last_offset + 1):
+                self.queue.partitions[delivery.at[1]].given(self.name, offset, delivery.deliveries)
+                self.has.setdefault(delivery.at, set()).add(offset)
 
     async def says_something(self, wire: Waiting, told: Counter[str], words: Words) -> None:
         if not any(words.values()):

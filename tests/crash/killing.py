@@ -219,8 +219,8 @@ class Killing:
 
     async def _prepare(self, port: int) -> None:
         wire = Waiting(port)
-        made = await wire.asks("create_topics", 7, topics=(new_topic(TOPIC, PARTITIONS),))
-        assert made.topics[0].error_code is E.none
+        response = await wire.asks("create_topics", 7, topics=(new_topic(TOPIC, PARTITIONS),))
+        assert response.topics[0].error_code is E.none
         await wire.asks("find_coordinator", 1, coordinator_keys=("g",), key_type=0)
         await self.queue.prepared(wire)
         wire.close()
@@ -248,7 +248,11 @@ class Killing:
 
     async def looks(self, port: int, *, from_the_start: bool = False) -> None:
         """Check that all acknowledged data exists and nothing is damaged."""
-        faults = [fault for each in partition_folders(self.path) for fault in check_partition(each).faults]
+        faults = [
+            fault
+            for partition_folder in partition_folders(self.path)
+            for fault in check_partition(partition_folder).faults
+        ]
         assert not faults, faults
         wire = Waiting(port)
         for producer in self.producers:

@@ -49,9 +49,9 @@ class Threads:
             return False
         files, done = self._waiting.pop(0)
         problem = None
-        for each in files:
+        for file in files:
             try:
-                each.sync()
+                file.sync()
             except OSError as raised:
                 problem = raised
         done(problem)

@@ -91,10 +91,10 @@ def read(life: Life, name: str, index: int, *, committed: bool = False) -> tuple
 def fetches(life: Life, name: str, index: int, offset: int, *, committed: bool = False) -> Iterator[Any]:
     """Yield the responses until the end of the partition; each fetch returns data of one segment."""
     while True:
-        asked = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 24)
+        partition = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 24)
         answer = life.hears(
             "fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=int(committed),
-            topics=(FetchTopic(topic=name, partitions=(asked,)),),
+            topics=(FetchTopic(topic=name, partitions=(partition,)),),
         )  # fmt: skip
         (part,) = answer.responses[0].partitions
         assert part.error_code is E.none, part.error_code

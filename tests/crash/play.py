@@ -152,8 +152,8 @@ class Play:
             self._create(name, self.random.choice((1, 2)), KINDS[name])
 
     def _create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
-        made = new_topic(name, partitions, configs=dict(configs))
-        self._asks_of(name, "create_topics", 7, lambda answer: answer.topics[0].error_code, topics=(made,))
+        topic = new_topic(name, partitions, configs=dict(configs))
+        self._asks_of(name, "create_topics", 7, lambda answer: answer.topics[0].error_code, topics=(topic,))
 
     def changes(self) -> None:
         name = self.random.choice(list(KINDS))
@@ -203,8 +203,8 @@ class Play:
     def _partition(self, name: str, index: int) -> Partition:
         topic = self.life.cluster.topics.by_name(name)
         assert topic is not None
-        made = Partition(compacted=name == "keyed", retention_ms=9_000 if name == "short" else None)
-        return self.truth.records.setdefault((topic.topic_id, index), made)
+        partition = Partition(compacted=name == "keyed", retention_ms=9_000 if name == "short" else None)
+        return self.truth.records.setdefault((topic.topic_id, index), partition)
 
     def _somewhere(self) -> tuple[str, int] | None:
         topics = [topic for topic in self.life.cluster.topics if topic.name in KINDS]
@@ -252,7 +252,7 @@ class Play:
         if offset < partition.start_asked:
             return
         partition.start_asked = offset
-        asked = DeleteRecordsTopic(
+        topic = DeleteRecordsTopic(
             name=name, partitions=(DeleteRecordsPartition(partition_index=index, offset=offset),)
         )
 
@@ -261,7 +261,7 @@ class Play:
             if part.error_code is not E.offset_out_of_range and self.heard(part.error_code):
                 partition.start = max(partition.start, offset)
 
-        self.life.asks("delete_records", 2, answered, topics=(asked,), timeout_ms=1)
+        self.life.asks("delete_records", 2, answered, topics=(topic,), timeout_ms=1)
 
     def asks_for_an_id(self) -> None:
         def answered(response: Any) -> None:
@@ -316,8 +316,8 @@ class Play:
     def _adds(self) -> None:
         def then(response: Any) -> E:
             errors = [
-                each.partition_error_code
-                for each in response.results_by_transaction[0].topic_results[0].results_by_partition
+                result.partition_error_code
+                for result in response.results_by_transaction[0].topic_results[0].results_by_partition
             ]
             if errors == [E.none, E.none]:
                 self.transaction = Transaction()

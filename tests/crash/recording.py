@@ -48,11 +48,11 @@ class Kafka(Blocking):
     def settles(self, group: str, member: str, epoch: int) -> int:
         """Send heartbeats until the member owns its target assignment, and return its epoch."""
         for _ in range(5):
-            heard = self.beats(group, member, epoch)
-            epoch = heard.member_epoch
-            if heard.assignment is not None:
+            response = self.beats(group, member, epoch)
+            epoch = response.member_epoch
+            if response.assignment is not None:
                 epoch = self.beats(
-                    group, member, epoch, topic_partitions=heard.assignment.topic_partitions
+                    group, member, epoch, topic_partitions=response.assignment.topic_partitions
                 ).member_epoch
         return epoch
 
@@ -64,8 +64,8 @@ class Kafka(Blocking):
             "protocol_type": "consumer",
             "protocols": (JoinGroupRequestProtocol(name="range", metadata=metadata),),
         }
-        heard = self.asks("join_group", 5, E.member_id_required, member_id=member, **fields)
-        return heard if heard.error_code is E.none else self.joins(group, heard.member_id)
+        response = self.asks("join_group", 5, E.member_id_required, member_id=member, **fields)
+        return response if response.error_code is E.none else self.joins(group, response.member_id)
 
     def syncs(self, group: str, joined: Any) -> None:
         fields = {"group_id": group, "generation_id": joined.generation_id, "member_id": joined.member_id}
@@ -110,8 +110,8 @@ def play(kafka: Kafka) -> None:
 
 
 def _epoch(kafka: Kafka, group: str, member: str) -> int:
-    (told,) = describe(kafka, group)
-    return next(int(each["member_epoch"]) for each in told["members"] if each["member_id"] == member)
+    (description,) = describe(kafka, group)
+    return next(int(each["member_epoch"]) for each in description["members"] if each["member_id"] == member)
 
 
 def commit(kafka: Kafka, group: str, member: str, epoch: int) -> None:
@@ -134,7 +134,7 @@ def pack(directory: Path, told: list[dict[str, Any]], file: Path) -> None:
         info = tarfile.TarInfo("described.json")
         info.size = len(data)
         archive.addfile(info, BytesIO(data))
-        for folder in sorted(each for each in directory.glob("*-[0-9]*") if not each.name.startswith("__cluster")):
+        for folder in sorted(path for path in directory.glob("*-[0-9]*") if not path.name.startswith("__cluster")):
             for kept in (*sorted(folder.glob("*.log")), *folder.glob("partition.metadata")):
                 archive.add(kept, f"data/{folder.name}/{kept.name}", filter=_anonymous)
 

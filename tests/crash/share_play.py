@@ -50,8 +50,8 @@ class SharePlay:
 
     def begin(self) -> None:
         """Create the initial topics and groups."""
-        made = self.life.hears("create_topics", 7, topics=(new_topic(QUEUE, 1),))
-        assert made.topics[0].error_code is E.none
+        response = self.life.hears("create_topics", 7, topics=(new_topic(QUEUE, 1),))
+        assert response.topics[0].error_code is E.none
         assert self.life.cluster.group_configs.configure(GROUP, CONFIGS) is None
         heard: list[E] = []
 
@@ -95,17 +95,17 @@ class SharePlay:
         said = member.fetch(LEADER, {self.at}, max_records=at_most, share_acquire_mode=1)
         response = self._asks(member, said)
         given = 0
-        for each in delivered(response) if response.error_code is E.none else ():
-            for offset in range(each.first_offset, each.last_offset + 1):
+        for delivery in delivered(response) if response.error_code is E.none else ():
+            for offset in range(delivery.first_offset, delivery.last_offset + 1):
                 assert offset not in self.done, (
-                    f"{offset} is done with, and is delivered for the {each.deliveries}. time"
+                    f"{offset} is done with, and is delivered for the {delivery.deliveries}. time"
                 )
                 most_often = self.counts.get(offset, 0) + 1
-                assert 1 <= each.deliveries <= most_often, f"{offset}: {each.deliveries} after {most_often - 1}"
+                assert 1 <= delivery.deliveries <= most_often, f"{offset}: {delivery.deliveries} after {most_often - 1}"
                 holders = [other.name for other, has in self.in_hand.items() if offset in has]
                 assert not holders, f"{offset} goes to {member.name}, and {holders} hold it"
                 self.again += offset in self.counts
-                self.counts[offset] = each.deliveries
+                self.counts[offset] = delivery.deliveries
                 self.in_hand.setdefault(member, set()).add(offset)
                 given += 1
         return given
@@ -186,10 +186,10 @@ class SharePlay:
         for _ in range(500):
             self.life.wait(1_000)
             self.life.settle()
-            given = self.fetches(500)
+            response = self.fetches(500)
             while any(self.in_hand.values()):
                 self.says(everything=True)
-            if not given and self.written <= self.done | self.perhaps | self._often():
+            if not response and self.written <= self.done | self.perhaps | self._often():
                 return
         raise AssertionError(f"lost: {sorted(self.written - self.done - self.perhaps - self._often())}")
 

@@ -54,8 +54,8 @@ def refused(path: Path, *words: str) -> None:
     (line,) = result.stderr.splitlines()
     assert line.startswith("kohort: ")
     assert str(path) in line
-    for each in words:
-        assert each in line
+    for word in words:
+        assert word in line
     assert contents(path) == before
     assert verify(path) == verified
 
@@ -74,10 +74,10 @@ def test_rejects_kafka_directory(ours: Path) -> None:
 def test_rejects_file(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_text("hello")
-    before = contents(path)
+    old_contents = contents(path)
     result = serve(path)
     assert (result.exit_code, result.stderr) == (2, f"kohort: {path} is a file; --data-dir wants a directory\n")
-    assert contents(path) == before
+    assert contents(path) == old_contents
 
 
 def test_one_that_another_broker_holds(ours: Path) -> None:
@@ -181,10 +181,10 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     path.mkdir()
     if used_before:
         Life(path, Disk()).directory.close()
-    for each in path.rglob("*"):
-        each.chmod(0o555 if each.is_dir() else 0o444)
+    for file in path.rglob("*"):
+        file.chmod(0o555 if file.is_dir() else 0o444)
     path.chmod(0o555)
-    before = contents(path)
+    old_contents = contents(path)
     # Root may write everywhere, and other users cannot load the program: drop the rights after loading.
     script = (
         "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.broker.cluster.disk_syncing\n"
@@ -198,7 +198,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     assert ended.returncode == 2, ended.stderr
     (line,) = ended.stderr.splitlines()
     assert "Permission denied; --data-dir wants a directory that can be read and written" in line
-    assert contents(path) == before
+    assert contents(path) == old_contents
     path.chmod(0o755)
 
 

@@ -165,17 +165,21 @@ def test_failed_sync_stops_writes_only(seed: int, tmp_path: Path) -> None:
             if world.life.cluster.broken is not None:
                 break
         world.disk.fails = lambda what, path: None
-        before = world.play.acknowledged
+        old_offset = world.play.acknowledged
         world.settles()
         world.play.errors.clear()
-        ends = {each: each.log.log_end_offset for topic in world.life.cluster.topics for each in topic.partitions}
+        ends = {
+            partition: partition.log.log_end_offset
+            for topic in world.life.cluster.topics
+            for partition in topic.partitions
+        }
         for _ in range(100):
             world.play.step()
-        assert {each: each.log.log_end_offset for each in ends} == ends
+        assert {end: end.log.log_end_offset for end in ends} == ends
         assert world.play.errors & STORAGE
         world.is_killed()
         comes_back(world)
-    assert before
+    assert old_offset
 
 
 def _no_trouble(world: World) -> None:

@@ -36,8 +36,8 @@ def creates(machine: Machine, name: str) -> E:
 
 
 def deletes(machine: Machine, name: str = T) -> E:
-    asked = DeleteTopicState(name=name, topic_id=None)
-    answer = machine.life.hears("delete_topics", 6, timeout_ms=10_000, topics=(asked,))
+    topic_state = DeleteTopicState(name=name, topic_id=None)
+    answer = machine.life.hears("delete_topics", 6, timeout_ms=10_000, topics=(topic_state,))
     return answer.responses[0].error_code  # type: ignore[no-any-return]
 
 
@@ -73,7 +73,7 @@ CHANGES: list[Callable[[Machine], E]] = [creates_another, deletes, grows, alters
 def state(machine: Machine) -> object:
     """Return the cluster state that a restart must restore."""
     cluster = machine.life.cluster
-    topics = {each.name: (each.topic_id, len(each.partitions), dict(each.configs)) for each in cluster.topics}
+    topics = {topic.name: (topic.topic_id, len(topic.partitions), dict(topic.configs)) for topic in cluster.topics}
     return topics, {group: cluster.group_configs.of(group) for group in cluster.group_configs}
 
 
@@ -106,9 +106,9 @@ def test_one_rollback_method_suffices(machine: Machine, broken: list[tuple[str, 
     machine.disk.fails = fails(("sync", JOURNAL), *broken)
     assert deletes(machine) is E.kafka_storage_error
     machine.disk.fails = no_failure
-    before = state(machine)
+    old_state = state(machine)
     machine.starts_again()
-    assert state(machine) == before
+    assert state(machine) == old_state
     assert machine.values() == [b"a"]
 
 
@@ -162,9 +162,9 @@ def test_rejected_change_stays_rejected(
     heard = change(machine)
     machine.disk.fails = no_failure
     assert heard in (E.none, E.kafka_storage_error)
-    before = state(machine)
+    old_state = state(machine)
     machine.starts_again()
-    assert state(machine) == before
+    assert state(machine) == old_state
     if machine.life.cluster.topics.by_name(T) is not None:
         assert machine.values() == [b"a"]
     if heard is not E.none:

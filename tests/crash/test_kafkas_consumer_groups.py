@@ -42,7 +42,7 @@ def life(tmp_path: Path) -> Life:
 @pytest.fixture
 def told(life: Life, tmp_path: Path) -> dict[str, Any]:
     """Return Kafka's description of each group."""
-    return {each["group_id"]: each for each in json.loads((tmp_path / "described.json").read_text())}
+    return {value["group_id"]: value for value in json.loads((tmp_path / "described.json").read_text())}
 
 
 def told_now(life: Life) -> dict[str, Any]:
@@ -77,22 +77,22 @@ def _in_order(group: dict[str, Any]) -> dict[str, Any]:
 def test_members_go_on_with_their_epochs(life: Life, told: dict[str, Any]) -> None:
     for group_id in ("modern", "giving-up", "mixed"):
         for member in told[group_id]["members"]:
-            heard = _beats(life, group_id, member)
+            response = _beats(life, group_id, member)
             if member["member_type"]:
-                assert heard.error_code is E.none
-                assert heard.member_epoch == member["member_epoch"]
+                assert response.error_code is E.none
+                assert response.member_epoch == member["member_epoch"]
 
 
 def test_revoked_partitions_reach_waiting_member(life: Life, told: dict[str, Any]) -> None:
     group = told["giving-up"]
-    members = {each["member_id"]: each for each in group["members"]}
+    members = {member["member_id"]: member for member in group["members"]}
     (target,) = members["ada"]["target_assignment"]["topic_partitions"]
     kept = (TopicPartitions(topic_id=UUID(target["topic_id"]), partitions=tuple(target["partitions"])),)
     acknowledged = _beats(life, "giving-up", members["ada"], topic_partitions=kept)
     assert acknowledged.member_epoch == group["group_epoch"]
-    heard = _beats(life, "giving-up", members["bob"])
-    (given,) = heard.assignment.topic_partitions
-    assert sorted({*given.partitions, *target["partitions"]}) == [0, 1, 2, 3]
+    response = _beats(life, "giving-up", members["bob"])
+    (topic_partitions,) = response.assignment.topic_partitions
+    assert sorted({*topic_partitions.partitions, *target["partitions"]}) == [0, 1, 2, 3]
 
 
 def test_downgraded_group_is_classic(life: Life) -> None:

@@ -127,9 +127,9 @@ def test_controller_log_is_not_a_topic(tmp_path: Path) -> None:
 
 def test_continues_and_returns_to_kafka(life: Life, dump: Dump, tmp_path: Path) -> None:
     life.directory.close()
-    again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
-    assert not again.directory.warnings
-    listed = again.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups
+    new_life = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
+    assert not new_life.directory.warnings
+    listed = new_life.hears("list_groups", 5, types_filter=OFFSETS_KEPT).groups
     assert {group.group_id for group in listed} == set(dump.groups) | {group for group, _, _ in dump.offsets}
 
 

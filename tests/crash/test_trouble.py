@@ -90,9 +90,9 @@ def test_failed_segment_creation_is_retried(machine: Machine) -> None:
         answer = machine.life.hears("produce", 9, **production(batch(b"%d" % index, at=at_ms), "rolls"))
         machine.life.hears("produce", 9, **production(batch(b"old", at=EPOCH_MS), "rolls"))
         assert answer.responses[0].partition_responses[0].error_code in (E.none, E.kafka_storage_error)
-    before = machine.values("rolls")
+    old_values = machine.values("rolls")
     machine.starts_again()
-    assert machine.values("rolls") == before
+    assert machine.values("rolls") == old_values
 
 
 def test_new_topic_ignores_old_checkpoints(machine: Machine) -> None:
@@ -138,7 +138,7 @@ def test_undeletable_files_stay_deleted(machine: Machine, again: bool) -> None:
         assert machine.values() == [b"b"]
     machine.starts_again()
     assert bool(machine.segments) == again
-    assert [each.name for each in machine.path.glob(f"{T}-*")] == [f"{T}-0"] * again, "nothing is set aside"
+    assert [path.name for path in machine.path.glob(f"{T}-*")] == [f"{T}-0"] * again, "nothing is set aside"
     if again:
         assert machine.values() == [b"b"]
 
@@ -200,9 +200,9 @@ def test_failed_compaction_loses_nothing(machine: Machine, ending: str) -> None:
         int(path.stem) for path in sorted(folder.glob("*.log"))
     ]
     assert machine.values("first")[-1] == b"5" * 50
-    before = machine.values("first")
+    old_values = machine.values("first")
     machine.starts_again()
-    assert machine.values("first") == before
+    assert machine.values("first") == old_values
     machine.life.wait(40_000)
     assert machine.values("first") == [b"4" * 50, b"5" * 50]
 
@@ -286,8 +286,8 @@ def test_flipped_bit_is_logged(tmp_path: Path) -> None:
             (warning,) = machine.life.directory.warnings
             assert path.name in warning
             assert not check_partition(path.parent).faults
-        for each in path.parent.glob("*.log.*"):
-            each.unlink()
+        for file in path.parent.glob("*.log.*"):
+            file.unlink()
     # a last batch in another format cannot be distinguished from intact data
     assert set(refused) <= {starts[4] + 16}
 

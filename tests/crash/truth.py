@@ -74,7 +74,7 @@ class Partition:
         if self.retention_ms is None:
             assert start <= max(self.start_asked, self.start), f"records before {start} were not deleted"
         assert end > max(self.acknowledged, default=-1), f"offsets up to {max(self.acknowledged)} are given again"
-        unknown = [each for each in records if (each[1], each[2]) not in self.asked]
+        unknown = [record for record in records if (record[1], record[2]) not in self.asked]
         assert not unknown, f"{unknown} was never written"
         values = [value for _, _, value in records]
         assert len(set(values)) == len(values), "a record is there twice"

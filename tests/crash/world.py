@@ -72,5 +72,8 @@ class World:
 
     def intact(self) -> None:
         """Check that no damage remains."""
-        faults = [(each.name, check_partition(each).faults) for each in partition_folders(self.path)]
+        faults = [
+            (partition_folder.name, check_partition(partition_folder).faults)
+            for partition_folder in partition_folders(self.path)
+        ]
         assert not any(found for _, found in faults), faults

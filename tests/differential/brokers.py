@@ -118,7 +118,7 @@ def warm_up(address: str) -> None:
 
 def _until_ready(ask: Callable[[], Value]) -> None:
     give_up_at = time.monotonic() + READY_WITHIN_S
-    while (heard := ask())["error_code"] != "NONE":
+    while (response := ask())["error_code"] != "NONE":
         if time.monotonic() > give_up_at:
-            raise TimeoutError(f"a broker is not ready: {heard}")
+            raise TimeoutError(f"a broker is not ready: {response}")
         time.sleep(0.1)

@@ -44,4 +44,4 @@ def _topics(values: dict[str, Any], listed: str) -> list[dict[str, Value]]:
 
 
 def _once(values: list[Any], name_of: Callable[[Any], Any]) -> list[Any]:
-    return list({repr(name_of(each)): each for each in reversed(values)}.values())[::-1]
+    return list({repr(name_of(value)): value for value in reversed(values)}.values())[::-1]

@@ -110,7 +110,7 @@ def shape_of(entity: type) -> Shape:
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, UnionType):
-        return next(each for each in get_args(hint) if each is not NoneType), True
+        return next(arg for arg in get_args(hint) if arg is not NoneType), True
     return hint, False
 
 

@@ -140,7 +140,7 @@ def _resource(element: Any) -> str:
 
 def _of_settings(api: str, path: str, kafka: list[Any], kohort: list[Any], ids: Mapping) -> Iterable[Difference]:
     """Map settings by name, so that a setting that only one side returns is one difference."""
-    mine, yours = ({each["name"]: each for each in settings} for settings in (kafka, kohort))
+    mine, yours = ({setting["name"]: setting for setting in settings} for settings in (kafka, kohort))
     if len(mine) < len(kafka) or len(yours) < len(kohort):
         yield Difference(api, f"{path}[]", kafka, kohort)
     for name in [*mine, *(name for name in yours if name not in mine)]:
@@ -153,7 +153,7 @@ def _ordered(values: list[Any], at_kafka: Any) -> list[Any]:
             named = [repr(at_kafka(field, value[field])) for field in (*IDENTIFYING, "error_code") if field in value]
             partitions = value.get("partitions")
             # A topic that two subtopologies read is returned twice, in an order that each start of Kafka changes.
-            is_plain = isinstance(partitions, list) and all(type(each) is int for each in partitions)
+            is_plain = isinstance(partitions, list) and all(type(partition) is int for partition in partitions)
             return [*named, repr(partitions)] if is_plain else named
         return [repr(value)]
 

@@ -161,8 +161,8 @@ class _Play:
             alike = self.kafka.waiting == self.kohort.waiting
             if (alike and not self.kafka.waiting) or loop.time() > give_up_at:
                 return
-            heard = await self._hear(SILENCE_S if alike else give_up_at - loop.time())
-            if not heard and alike and self.kafka.waiting == self.kohort.waiting:
+            response = await self._hear(SILENCE_S if alike else give_up_at - loop.time())
+            if not response and alike and self.kafka.waiting == self.kohort.waiting:
                 return
 
     async def _hear(self, within_s: float) -> bool:

@@ -110,8 +110,8 @@ class Run:
         """Print the progress of each type now and then."""
         while True:
             await asyncio.sleep(TELL_EVERY_S)
-            told = ", ".join(f"{kind} {tally.played}" for kind, tally in self.tallies.items())
-            print(f"  {told} of {sequences} played, {len(self.found)} new differences", flush=True)
+            text = ", ".join(f"{kind} {tally.played}" for kind, tally in self.tallies.items())
+            print(f"  {text} of {sequences} played, {len(self.found)} new differences", flush=True)
 
     def _broke(self, kind: str, seed: int, tally: Tally, problem: Exception) -> None:
         tally.broken += 1
@@ -172,7 +172,7 @@ class Run:
     async def _shows_alone(self, signature: str, place: Place) -> bool:
         for _ in range(ALONE_TIMES):
             outcome = await self._play(make_sequence(*place), SLOWLY_S)
-            if any(each.signature == signature for each in outcome.differences):
+            if any(difference.signature == signature for difference in outcome.differences):
                 return True
         print(f"  {place} does not differ alone: {signature[:100]}", flush=True)
         return False

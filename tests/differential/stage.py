@@ -143,8 +143,8 @@ class Stage:
         await self._ask(kafka, "IncrementalAlterConfigs", 1, {"resources": [group | change], "validate_only": False})
         while True:
             asked = {"resources": [group | {"configuration_keys": [name]}]}
-            found = await self._ask(kafka, "DescribeConfigs", 4, asked)
-            if found["results"][0]["configs"][0]["value"] == value:
+            response = await self._ask(kafka, "DescribeConfigs", 4, asked)
+            if response["results"][0]["configs"][0]["value"] == value:
                 return
             await asyncio.sleep(0.01)
 
@@ -171,7 +171,7 @@ class Stage:
     async def _make_at(self, side: Side, shape: Shape, marks: list[str]) -> dict[tuple[str, str], Value]:
         named = {f"{name}-{mark}": (name, mark, partitions) for mark in marks for name, partitions, _ in shape}
         topics = [{"name": full, "num_partitions": each[2], "replication_factor": 1} for full, each in named.items()]
-        made = await self._ask(side, "CreateTopics", 7, {"topics": topics, "timeout_ms": 20_000})
+        response = await self._ask(side, "CreateTopics", 7, {"topics": topics, "timeout_ms": 20_000})
         asked = [
             {"name": full, "partitions": [{"partition_index": number, "timestamp": -1} for number in range(each[2])]}
             for full, each in named.items()
@@ -182,13 +182,13 @@ class Stage:
             late = {
                 topic["name"]
                 for topic in found["topics"]
-                if any(each["error_code"] != "NONE" for each in topic["partitions"])
+                if any(partition["error_code"] != "NONE" for partition in topic["partitions"])
             }
             asked = [each for each in asked if each["name"] in late]
             if asked and asyncio.get_running_loop().time() > give_up_at:
                 raise TimeoutError(f"{side.name} has no leader for {asked[0]['name']}")
             await asyncio.sleep(0.02 if asked else 0)
-        return {named[topic["name"]][:2]: topic["topic_id"] for topic in made["topics"]}
+        return {named[topic["name"]][:2]: topic["topic_id"] for topic in response["topics"]}
 
     async def _delete(self) -> None:
         topics, self._old = self._old, []

@@ -40,8 +40,8 @@ def test_non_numbers_are_unchanged() -> None:
 def test_lists_are_compared_whatever_their_order() -> None:
     one, two = {"name": "a", "error_code": "NONE"}, {"name": "b", "error_code": "NONE"}
     assert not compare("Metadata", {"topics": [one, two]}, {"topics": [two, one]}, Mapping())
-    (found,) = compare("Metadata", {"topics": [one, two]}, {"topics": [two | {"error_code": "X"}, one]}, Mapping())
-    assert (found.path, found.kafka, found.kohort) == ("topics[].error_code", "NONE", "X")
+    (difference,) = compare("Metadata", {"topics": [one, two]}, {"topics": [two | {"error_code": "X"}, one]}, Mapping())
+    assert (difference.path, difference.kafka, difference.kohort) == ("topics[].error_code", "NONE", "X")
     (fewer,) = compare("Metadata", {"topics": [one]}, {"topics": [one, one]}, Mapping())
     assert fewer.signature == "Metadata topics[]: fewer at Kafka"
 
@@ -106,8 +106,8 @@ def test_settings_are_compared_by_resource() -> None:
         return {"results": [{"resource_type": resource_type, "configs": configs}]}
 
     def unknown(kafka: Value, kohort: Value) -> list[str]:
-        found = compare("DescribeConfigs", kafka, kohort, Mapping())
-        return [difference.path for difference in found if reason_for(difference) is None]
+        differences = compare("DescribeConfigs", kafka, kohort, Mapping())
+        return [difference.path for difference in differences if reason_for(difference) is None]
 
     rack, more = ("broker.rack", None), ("zookeeper.connect", "x")
     assert unknown(told(4, rack, ("log.dirs", "/tmp")), told(4, ("kohort.request.max.elements", "1"), rack)) == []
@@ -122,8 +122,8 @@ def test_known_difference_covers_named_resources_only() -> None:
 
     def reason(resource_type: int, kafka: str, kohort: str) -> str | None:
         answers = refused(resource_type, kafka), refused(resource_type, kohort)
-        (found,) = compare("AlterConfigs", *answers, Mapping())
-        return reason_for(found)
+        (difference,) = compare("AlterConfigs", *answers, Mapping())
+        return reason_for(difference)
 
     assert reason(4, "INVALID_REQUEST", "NONE") is not None
     assert reason(2, "INVALID_REQUEST", "NONE") is None

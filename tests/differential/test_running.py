@@ -43,9 +43,9 @@ async def test_difference_only_in_parallel_is_race(run: running.Run, capsys: pyt
     run.summarise()
     assert [*run.found.values(), *run.passing.values()] == [[("log", DIFFERS)], [("log", RACES)]]
     assert run.failed
-    told = capsys.readouterr().out
-    assert "DIFFERS, 1 times (log 8): Mistake" in told
-    assert "differed, but never alone, 1 times (log 9): Race" in told
+    output = capsys.readouterr().out
+    assert "DIFFERS, 1 times (log 8): Mistake" in output
+    assert "differed, but never alone, 1 times (log 9): Race" in output
 
 
 async def test_nothing_but_races_passes(run: running.Run) -> None:

@@ -36,7 +36,7 @@ def own_part(asked: Step, answer: Value, mark: str) -> Value:
     if api == "ElectLeaders":
         answer = answer | {"replica_election_results": _of_topics(answer["replica_election_results"], "topic", mark)}
     if api == "DescribeLogDirs":
-        answer = answer | {"results": [_log_dir(each, mark) for each in answer["results"]]}
+        answer = answer | {"results": [_log_dir(result, mark) for result in answer["results"]]}
     return answer
 
 
@@ -53,10 +53,10 @@ def _assignment(text: str) -> Value:
     """Decode an assignment of the consumer protocol with sorted topics; other bytes are unchanged."""
     data = to_bytes(text)
     try:
-        found = read_assignment(data)
+        assignment = read_assignment(data)
     except ImpossibleLengthError:
         return text
-    if found is None:
+    if assignment is None:
         return text
-    shares = {topic: sorted(found.partitions[topic]) for topic in sorted(found.partitions)}
-    return {"version": found.version, "partitions": shares, "user_data": found.user_data, "bytes": len(data)}
+    shares = {topic: sorted(assignment.partitions[topic]) for topic in sorted(assignment.partitions)}
+    return {"version": assignment.version, "partitions": shares, "user_data": assignment.user_data, "bytes": len(data)}

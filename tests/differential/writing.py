@@ -174,5 +174,6 @@ def _named(value: Value, back: dict[str, str], name: str) -> Value:
 def _shares(entries: list[Value], back: dict[str, str]) -> Value:
     """Format an assignment as conversations do: topics with their partitions."""
     return {
-        back.get(each["topic_id"], each["topic_id"]).removesuffix("_id"): sorted(each["partitions"]) for each in entries
+        back.get(entry["topic_id"], entry["topic_id"]).removesuffix("_id"): sorted(entry["partitions"])
+        for entry in entries
     }

@@ -72,9 +72,9 @@ def load_groups(folder: Path) -> dict[str, GroupInput]:
     for group_id in sorted(groups.keys() | commits.keys()):
         rows, partition = groups.get(group_id, GroupRows()), partition_of.get(group_id)
         rows.end_offsets, rows.topic_names = ends, names
-        rows.log_ranges = [each for each in ranges if each.partition == partition]
-        rows.coordinator_moves = [each for each in moves if each.partition == partition]
-        rows.until_ms = max((each.last_ts_ms for each in ranges), default=0)
+        rows.log_ranges = [offset_range for offset_range in ranges if offset_range.partition == partition]
+        rows.coordinator_moves = [move for move in moves if move.partition == partition]
+        rows.until_ms = max((offset_range.last_ts_ms for offset_range in ranges), default=0)
         result[group_id] = group_input(group_id, "", [commits[group_id]] if group_id in commits else [], rows)
     return result
 

@@ -26,14 +26,14 @@ _COLUMNS = ("group_id", "topic", "part", "committed_offset", "commit_ts_ms")
 def _plain_rows(pairs: Any, target: Path) -> int:
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for key, value in pairs:
-        found = decode(key, value)
-        if found.type != 1 or found.value is None:
+        values = decode(key, value)
+        if values.type != 1 or values.value is None:
             continue
-        columns["group_id"].append(found.key["group"])
-        columns["topic"].append(found.key["topic"])
-        columns["part"].append(found.key["partition"])
-        columns["committed_offset"].append(found.value["offset"])
-        columns["commit_ts_ms"].append(found.value["commitTimestamp"])
+        columns["group_id"].append(values.key["group"])
+        columns["topic"].append(values.key["topic"])
+        columns["part"].append(values.key["partition"])
+        columns["committed_offset"].append(values.value["offset"])
+        columns["commit_ts_ms"].append(values.value["commitTimestamp"])
     pq.write_table(pa.table(columns), target, compression="zstd")
     return sum(columns["committed_offset"])
 
@@ -85,9 +85,9 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
 
 
 def _total(database: duckdb.DuckDBPyConnection, target: Path) -> int:
-    found = database.execute(f"select sum(committed_offset)::bigint from read_parquet('{target}')").fetchone()
-    assert found is not None
-    return int(found[0])
+    row = database.execute(f"select sum(committed_offset)::bigint from read_parquet('{target}')").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def polars_decode(bronze: Path, target: Path) -> int:
@@ -130,15 +130,15 @@ def plain_gaps(silver: Path) -> tuple[int, int]:
 
 def duckdb_gaps(silver: Path) -> tuple[int, int]:
     with _duckdb() as database:
-        found = database.execute(
+        row = database.execute(
             "with gaps as (select group_id, topic, part, "
             'ts_ms - lag(ts_ms) over (partition by group_id, topic, part order by "offset") gap '
             f"from read_parquet('{silver}/**/*.parquet')), "
             "longest as (select max(gap) gap from gaps group by group_id, topic, part) "
             "select count(*), sum(gap)::bigint from longest"
         ).fetchone()
-    assert found is not None
-    return int(found[0]), int(found[1])
+    assert row is not None
+    return int(row[0]), int(row[1])
 
 
 def polars_gaps(silver: Path) -> tuple[int, int]:
@@ -171,15 +171,15 @@ def plain_movement(silver: Path) -> tuple[int, int]:
 
 def duckdb_movement(silver: Path) -> tuple[int, int]:
     with _duckdb() as database:
-        found = database.execute(
+        row = database.execute(
             'with owners as (select group_id, "offset", member_id, topic, unnest(parts) part '
             f"from read_parquet('{silver}/**/*.parquet') where role = 'assigned'), "
             'numbered as (select *, dense_rank() over (partition by group_id order by "offset") generation from owners) '
             "select count(*), count(*) filter (a.member_id <> b.member_id) from numbered a join numbered b "
             "on a.group_id = b.group_id and a.topic = b.topic and a.part = b.part and b.generation = a.generation + 1"
         ).fetchone()
-    assert found is not None
-    return int(found[0]), int(found[1])
+    assert row is not None
+    return int(row[0]), int(row[1])
 
 
 def polars_movement(silver: Path) -> tuple[int, int]:

@@ -98,7 +98,7 @@ class _Consumer:
         while self._next < len(self._records) and self._records[self._next].ts_ms <= now_ms:
             self._take(self._next)
             self._next += 1
-        there = tuple(each for each in self._members.values() if each.host)
+        there = tuple(member for member in self._members.values() if member.host)
         settled = all(each.epoch == self._epoch and each.owned == each.target for each in there)
         return None if settled else SeenGroup(self.group.group_id, RECONCILING, NODE, there, self._epoch)
 

@@ -129,7 +129,7 @@ class ShareStory:
     def log_ends(self, *samples: tuple[float, int], part: int = 0) -> ShareStory:
         """Set times and log ends."""
         times, found = (np.array(column) for column in zip(*samples, strict=True))
-        moments = np.array([ms(each) for each in times], np.int64)
+        moments = np.array([ms(time) for time in times], np.int64)
         self.ends[TOPIC, part] = LogEnds(moments, np.zeros(len(found), np.int64), found.astype(np.int64))
         return self
 

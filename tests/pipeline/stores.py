@@ -55,8 +55,8 @@ def put(store: fs.S3FileSystem, folder: Path, prefix: str) -> None:
 
 def fetch(store: fs.S3FileSystem, prefix: str, folder: Path) -> Path:
     """Copy everything under a prefix of the bucket to a folder."""
-    found = store.get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True))
-    for each in found:
+    file_info = store.get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True))
+    for each in file_info:
         if each.is_file:
             place = folder / each.path.removeprefix(f"{BUCKET}/{prefix}/")
             place.parent.mkdir(parents=True, exist_ok=True)

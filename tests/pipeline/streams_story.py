@@ -45,8 +45,8 @@ class StreamsStory:
 
     def compacted(self) -> StreamsStory:
         """Keep only the newest record of each key so far."""
-        newest = {(each.record_type, each.member_id): each for each in self.records}
-        self.records = [each for each in self.records if newest[each.record_type, each.member_id] is each]
+        newest = {(record.record_type, record.member_id): record for record in self.records}
+        self.records = [record for record in self.records if newest[record.record_type, record.member_id] is record]
         self.intact_from = self.records[-1].offset + 1
         self.commits = {place: found[-1:] for place, found in self.commits.items()}
         return self
@@ -238,7 +238,7 @@ class StreamsStory:
 def _cut(group: GroupInput, since_ms: int) -> None:
     """Apply a window as `sources.window.Window` does."""
     group.since_ms = since_ms
-    group.events = [each for each in group.events if each.ts >= since_ms]
+    group.events = [event for event in group.events if event.ts >= since_ms]
     group.commits = {place: commits_within(each, since_ms) for place, each in group.commits.items()}
     group.ends = {place: ends_within(each, since_ms) for place, each in group.ends.items()}
 

@@ -17,6 +17,6 @@ def test_equal_lag_names_first_partition() -> None:
     slow = PartitionCommits(quick.ts_ms, quick.committed // 2)
     for number in range(PARTITIONS):
         group.ends["t", number], group.commits["t", number] = ends, slow if number % 2 else quick
-    (finding,) = [each for each in diagnose(analyse(group)) if each.rule == "R45"]
+    (finding,) = [result for result in diagnose(analyse(group)) if result.rule == "R45"]
     assert finding.clients == ["c-2"]
     assert (finding.evidence["topic"], finding.evidence["part"]) == ("t", 1)

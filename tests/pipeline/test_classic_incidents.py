@@ -41,7 +41,7 @@ def told(analysis: GroupAnalysis) -> dict[str, tuple[str, list[str]]]:
 
 
 def only(analysis: GroupAnalysis, rule: str) -> Finding:
-    (finding,) = [each for each in diagnose(analysis) if each.rule == rule]
+    (finding,) = [result for result in diagnose(analysis) if result.rule == rule]
     return finding
 
 

@@ -87,9 +87,9 @@ def environment() -> dict[str, str]:
 
 
 def run(command: list[str], **options: Any) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    assert done.returncode == 0, done.stderr
-    assert "report: " in done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert result.returncode == 0, result.stderr
+    assert "report: " in result.stdout
 
 
 @pytest.mark.deep

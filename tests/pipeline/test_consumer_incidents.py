@@ -82,7 +82,7 @@ def warnings(analysis: GroupAnalysis) -> list[Finding]:
 
 
 def only(recording: Recording, group: str, rule: str) -> Finding:
-    (finding,) = [each for each in diagnose(recording.analyses[group]) if each.rule == rule]
+    (finding,) = [result for result in diagnose(recording.analyses[group]) if result.rule == rule]
     return finding
 
 
@@ -143,9 +143,9 @@ def test_frozen_member_returns_with_same_id(recording: Recording) -> None:
     assert finding.evidence["came_back"]
     (away,) = finding.evidence["back_after_ms"]
     assert away == pytest.approx(woken - stopped - SESSION_MS, abs=3_500), "its client waits before it retries"
-    lives = [each for each in recording.analyses["frozen"].sessions if each.member.name == "c-3"]
+    lives = [session for session in recording.analyses["frozen"].sessions if session.member.name == "c-3"]
     assert len(lives) == 2
-    assert len({each.member.member_id for each in lives}) == 1
+    assert len({life.member.member_id for life in lives}) == 1
     assert lives[1].predecessor is lives[0]
 
 

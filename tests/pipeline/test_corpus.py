@@ -86,11 +86,11 @@ def wrapped(lines: list[str], wrap: Line | None) -> str:
     for line in lines:
         plain = _PLAIN.match(line)
         assert plain is not None
-        said = _SAID.match(plain["rest"])
-        assert said is not None
+        match = _SAID.match(plain["rest"])
+        assert match is not None
         at = datetime.strptime(plain["time"], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-        text = wrap(said["said"], round(at.timestamp() * 1_000))
-        result.append(text.replace("[GroupCoordinator id=1 topic=__consumer_offsets partition=31]", said["where"]))
+        text = wrap(match["said"], round(at.timestamp() * 1_000))
+        result.append(text.replace("[GroupCoordinator id=1 topic=__consumer_offsets partition=31]", match["where"]))
     return "\n".join(result) + "\n"
 
 

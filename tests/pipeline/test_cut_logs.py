@@ -49,7 +49,7 @@ def test_facts_of_a_part_are_rules() -> None:
 
 def test_ids_alone_name_nobody(all_recorded: list[GroupInput]) -> None:
     looping = [text_alone(group) for group in all_recorded if group.group_id == "crash-loop" and group.events]
-    found = [each for group in looping for each in found_in(group) if each.rule == "R03" and not each.clients]
+    found = [result for group in looping for result in found_in(group) if result.rule == "R03" and not result.clients]
     assert found
     assert {finding.confidence for finding in found} == {"possible"}
     assert all("it is unknown whether the client came back" in finding.text for finding in found)
@@ -110,7 +110,7 @@ def test_join_rebalance_identifies_new_member(tmp_path: Path) -> None:
             lines.append(f"[{moment}] INFO [GroupCoordinator 1]: {text} (kafka.coordinator.group.GroupCoordinator)\n")
         at += 18
     (tmp_path / "server.log").write_text("".join(lines))
-    (finding,) = [each for each in found_in(recorded(tmp_path)["svc"]) if each.severity == "critical"]
+    (finding,) = [result for result in found_in(recorded(tmp_path)["svc"]) if result.severity == "critical"]
     assert (finding.rule, finding.confidence, finding.clients) == ("R05", "certain", ["svc"])
     assert finding.evidence["crashes"] == 5
 
@@ -132,7 +132,7 @@ def test_dead_member_may_return_after_log() -> None:
     story.rebalance(2, 100, 101, {A: {}}, "session_expired", B)
     group = story.group_input()
     group.until_ms = ms(110)
-    (finding,) = [each for each in found_in(group) if each.rule == "R03"]
+    (finding,) = [result for result in found_in(group) if result.rule == "R03"]
     assert (finding.title, finding.confidence) == ("A member's session expired", "certain")
     assert "had not come back" in finding.text
     assert "at the end of the data" in finding.text
@@ -141,7 +141,7 @@ def test_dead_member_may_return_after_log() -> None:
 def test_member_before_log_belongs_to_group(all_recorded: list[GroupInput]) -> None:
     # c-1 joined first and left last; without it the group would end with c-2
     looping = [group for group in all_recorded if group.group_id == "crash-loop" and group.ends]
-    told = [(group, each) for group in looping for each in found_in(group) if each.rule == "R29"]
+    told = [(group, finding) for group in looping for finding in found_in(group) if finding.rule == "R29"]
     assert told
     for group, whole in told:
         for share in SHARES:

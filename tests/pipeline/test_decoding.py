@@ -103,16 +103,16 @@ def commit_rows(draw: st.DrawFn) -> tuple[bytes | None, bytes | None]:
 
 def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
     try:
-        found = decode(key, value)
+        values = decode(key, value)
     except RecordError:
         return None
-    if found.type != 1 or found.unknown_tags:
+    if values.type != 1 or values.unknown_tags:
         return None
-    k, v = found.key, found.value
+    k, v = values.key, values.value
     if v is None:
         return (k["group"], k["topic"], k["partition"], -1, -1, -1, "", -1, -1, bytes(16))
     return (
-        k["group"], k["topic"], k["partition"], found.version, v["offset"], v["leaderEpoch"], v["metadata"],
+        k["group"], k["topic"], k["partition"], values.version, v["offset"], v["leaderEpoch"], v["metadata"],
         v["commitTimestamp"], v["expireTimestamp"], v["topicId"],
     )  # fmt: skip
 

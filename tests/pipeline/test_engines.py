@@ -75,12 +75,12 @@ def test_command_output_is_engine_independent(spark: Any, tmp_path: Path, monkey
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     source, outs = unpacked(FULLEST, tmp_path / "recording"), (tmp_path / "one", tmp_path / "other")
     for engine, out in zip((LOCAL, SPARK), outs, strict=True):
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             analyze, [str(source), str(tmp_path / "nowhere"), "--engine", engine, "--out", str(out)]
         )
-        assert done.exit_code == 0, done.output
-        assert "no such file or directory" in done.output
-        assert "overtaken: " in done.output
+        assert result.exit_code == 0, result.output
+        assert "no such file or directory" in result.output
+        assert "overtaken: " in result.output
         assert (out / "report.html").is_file()
     check_alike(outs)
     assert json.loads((outs[0] / "findings.json").read_text())
@@ -139,8 +139,10 @@ def test_small_analysis_needs_no_java(tmp_path: Path) -> None:
     # a new process, since Arrow caches that pandas is missing
     source, out = unpacked("kohort", tmp_path / "recording"), tmp_path / "out"
     command = [sys.executable, "-c", WITHOUT_THEM, "analyze", str(source), "--out", str(out)]
-    done = subprocess.run(command, env={"PATH": "", "HOME": str(tmp_path)}, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(
+        command, env={"PATH": "", "HOME": str(tmp_path)}, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
     assert json.loads((out / "findings.json").read_text())
     assert (out / "report.html").is_file()
     assert not (out / "spark.log").exists()
@@ -172,6 +174,6 @@ def test_large_input_requires_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("option", [("--cluster", "local[2]"), ("--follow",)])
 def test_spark_only_options_are_rejected(tmp_path: Path, option: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(analyze, ["localhost:1", "--engine", "local", *option, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2
-    assert f"--engine local cannot be combined with {option[0]}, which needs Spark" in done.output
+    result = CliRunner().invoke(analyze, ["localhost:1", "--engine", "local", *option, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert f"--engine local cannot be combined with {option[0]}, which needs Spark" in result.output

@@ -24,11 +24,11 @@ EVERY_MS = 10_000
 def until(group: GroupInput, now_ms: int) -> GroupInput:
     """Return the group as written until that time."""
     cut = copy.copy(group)
-    cut.records = [each for each in group.records if each.ts_ms <= now_ms]
-    offsets = {each.offset for each in cut.records}
-    cut.members = [each for each in group.members if each.offset in offsets]
-    cut.parts = [each for each in group.parts if each.offset in offsets]
-    cut.events = [each for each in group.events if each.ts <= now_ms]
+    cut.records = [record for record in group.records if record.ts_ms <= now_ms]
+    offsets = {record.offset for record in cut.records}
+    cut.members = [member for member in group.members if member.offset in offsets]
+    cut.parts = [part for part in group.parts if part.offset in offsets]
+    cut.events = [event for event in group.events if event.ts <= now_ms]
     cut.commits = {place: commits_within(each, to_ms=now_ms) for place, each in group.commits.items()}
     cut.ends = {place: ends_within(each, to_ms=now_ms) for place, each in group.ends.items()}
     cut.until_ms = min(group.until_ms, now_ms)
@@ -38,12 +38,12 @@ def until(group: GroupInput, now_ms: int) -> GroupInput:
 def rows(group: GroupInput) -> list[FindingRow]:
     return [
         {
-            "group": each.group, "rule": each.rule, "title": each.title, "severity": each.severity,
-            "confidence": each.confidence, "cause_confidence": each.cause_confidence or each.confidence,
-            "clients": each.clients, "start_ms": each.start_ms, "end_ms": each.end_ms,
-            "evidence": each.evidence, "text": each.text, "advice": each.advice,
+            "group": finding.group, "rule": finding.rule, "title": finding.title, "severity": finding.severity,
+            "confidence": finding.confidence, "cause_confidence": finding.cause_confidence or finding.confidence,
+            "clients": finding.clients, "start_ms": finding.start_ms, "end_ms": finding.end_ms,
+            "evidence": finding.evidence, "text": finding.text, "advice": finding.advice,
         }
-        for each in diagnose(analyse(group))
+        for finding in diagnose(analyse(group))
     ]  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def groups(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
 def followed(group: GroupInput) -> list[tuple[int, Message]]:
     """Return the alerts and their times."""
     news, told = NewFindings(), list[tuple[int, Message]]()
-    first_ms = min(each.ts_ms for each in group.records) if group.records else group.until_ms
+    first_ms = min(record.ts_ms for record in group.records) if group.records else group.until_ms
     for now_ms in range(first_ms + EVERY_MS, group.until_ms + EVERY_MS, EVERY_MS):
         told += [(now_ms, message) for message in news.among(rows(until(group, now_ms)), now_ms)]
     return told
@@ -67,7 +67,7 @@ def test_stopped_group_alerts_once(groups: dict[str, GroupInput]) -> None:
     ((told_ms, message),) = told
     assert message.severity == "critical"
     assert "No members, and records wait" in message.text
-    died_ms = max(each.ts_ms for each in groups["dead"].records)
+    died_ms = max(record.ts_ms for record in groups["dead"].records)
     assert told_ms - died_ms <= 2 * EVERY_MS
 
 

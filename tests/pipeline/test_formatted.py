@@ -32,14 +32,14 @@ def groups_of(folder: Path, *lines: str) -> dict[str, GroupInput]:
 
 
 def test_commits_as_3_x_prints_them(tmp_path: Path) -> None:
-    found = groups_of(
+    groups = groups_of(
         tmp_path,
         COMMIT.format("orders,eu,t,0", 10, "", 1000),  # a group may have commas in its name, a topic has none
         COMMIT.format("orders,eu,t,0", 12, "by hand, offset=7", 2000),
         COMMIT.format("orders,eu,t,1", 5, "", 3000),
         "[orders,eu,t,1]::NULL",
     )
-    commits = found["orders,eu"].commits
+    commits = groups["orders,eu"].commits
     assert (commits["t", 0].ts_ms.tolist(), commits["t", 0].committed.tolist()) == ([1000, 2000], [10, 12])
     assert commits["t", 1].gone_ms.tolist() == [3000]
 

@@ -145,7 +145,7 @@ def test_impossible_log_line_is_counted(line: str, tmp_path: Path) -> None:
 def fragments(pattern: str) -> list[str]:
     """Return the parts of an expression between its names."""
     plain = re.sub(r"\(\?>|\(\?P<\w+>(?:\\.|[^()])*\)|\(\?[:!]|[()]|\\A|\.\*\??|[?+$|]", "\0", pattern)
-    return [re.sub(r"\\(.)", r"\1", each) for each in plain.split("\0") if each.strip()]
+    return [re.sub(r"\\(.)", r"\1", word) for word in plain.split("\0") if word.strip()]
 
 
 @pytest.mark.timeout(180)

@@ -62,22 +62,22 @@ def test_analyze_command(recording: Path, tmp_path: Path, spark: Any, monkeypatc
 
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     log = recording / "coordinator-logs" / "broker-2.log"
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         analyze, [str(log), str(tmp_path / "nowhere"), "--engine", "spark", "--out", str(tmp_path / "out")]
     )
-    assert done.exit_code == 0, done.output
-    assert "no such file or directory" in done.output
-    assert "frozen-at-barrier: " in done.output
-    assert "c-1" in done.output
+    assert result.exit_code == 0, result.output
+    assert "no such file or directory" in result.output
+    assert "frozen-at-barrier: " in result.output
+    assert "c-1" in result.output
 
 
 def test_nothing_to_analyse(tmp_path: Path) -> None:
     from kohort.cli.analyze import analyze
 
-    done = CliRunner().invoke(analyze, [str(tmp_path)])
-    assert done.exit_code == 1
-    assert "Traceback" not in done.output
-    assert "nothing to analyse" in done.output
+    result = CliRunner().invoke(analyze, [str(tmp_path)])
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+    assert "nothing to analyse" in result.output
 
 
 @pytest.mark.deep
@@ -126,7 +126,7 @@ def test_failure_prints_sentence_and_file(recording: Path, tmp_path: Path, monke
 
     monkeypatch.setattr(session, "spark_session", broken)
     log = recording / "coordinator-logs" / "broker-2.log"
-    done = CliRunner().invoke(analyze, [str(log), "--engine", "spark", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
-    assert "Error: no such cluster\ntraceback: " in done.output
+    result = CliRunner().invoke(analyze, [str(log), "--engine", "spark", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert "Error: no such cluster\ntraceback: " in result.output
     assert "at a.b.C" in (tmp_path / "out" / "error.log").read_text()

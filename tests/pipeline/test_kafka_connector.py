@@ -30,16 +30,16 @@ def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
         for number in range(20):
             kafka.topics.append("orders", f"order {number}", partition=number % 2)
         arguments = [kafka.bootstrap, "orders", str(jars), str(tmp_path / "checkpoint")]
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "tests.pipeline.connector", *arguments],
             capture_output=True,
             text=True,
             timeout=1400,
             check=False,
         )
-    assert done.returncode == 0, done.stderr[-3_000:]
-    found = json.loads(done.stdout.strip().splitlines()[-1])
+    assert result.returncode == 0, result.stderr[-3_000:]
+    document = json.loads(result.stdout.strip().splitlines()[-1])
     expected = sorted([number % 2, number // 2, f"order {number}"] for number in range(20))
-    assert found["batch"] == expected
-    assert found["stream"] == expected
-    assert found["batches"] > 1, "the limit made several batches of it"
+    assert document["batch"] == expected
+    assert document["stream"] == expected
+    assert document["batches"] > 1, "the limit made several batches of it"

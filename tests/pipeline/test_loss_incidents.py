@@ -112,7 +112,7 @@ def test_waiting_members_are_no_transaction(told: dict[str, list[FindingRow]], f
 def test_unknown_stable_offsets_give_no_cause(groups: dict[str, GroupInput], group: str) -> None:
     for ends in groups[group].ends.values():
         ends.last_stable = ends.last_stable * 0 - 1
-    (finding,) = [each for each in diagnose(analyse(groups[group])) if each.rule == "R37"]
+    (finding,) = [result for result in diagnose(analyse(groups[group])) if result.rule == "R37"]
     assert (finding.confidence, finding.cause_confidence) == ("certain", "possible")
     assert "transaction" not in finding.text
     assert "dump" in finding.advice
@@ -121,7 +121,7 @@ def test_unknown_stable_offsets_give_no_cause(groups: dict[str, GroupInput], gro
 
 def test_stop_without_log_ends_is_possible(groups: dict[str, GroupInput]) -> None:
     for name in ("hanging-transaction", "nothing-new"):
-        (finding,) = [each for each in diagnose(analyse(log_alone(groups[name]))) if each.rule == "R37"]
+        (finding,) = [result for result in diagnose(analyse(log_alone(groups[name]))) if result.rule == "R37"]
         assert (finding.severity, finding.confidence) == ("info", "possible")
 
 

@@ -115,7 +115,7 @@ def test_several_returning_members_are_a_storm() -> None:
 
 
 def moved_before(cause: str, *, lost: bool = False) -> GroupInput:
-    """Move the coordinator at 100 s; the group rebalances at 110 s and 130 s for a cause, or as c-2 is `lost` with it."""
+    """Move the coordinator at 100 s; the group rebalances at 110 s and 130 s for a cause, or c-2 is `lost` too."""
     story = Story(until=300).generation(1, 0.5, TWO)
     if lost:
         story.event(101, "member_added", member_id="c-2/b", cause="join_new")
@@ -179,7 +179,7 @@ def test_expired_session_alone_has_unknown_cause() -> None:
 
 
 def slow_record(batch: int) -> GroupInput:
-    """Let two owners leave at their poll timeout of 12 s at one offset of partition 0; commits cover `batch` records."""
+    """Let two owners leave at their poll timeout of 12 s at one offset; commits cover `batch` records."""
     poll: dict[str, Any] = {"poll": 12_000}
     story = Story(until=400).generation(1, 0.5, {A: poll, B: poll, C: poll})
     members = {A: poll, B: poll, C: poll}

@@ -16,7 +16,7 @@ from tests.pipeline.stores import BUCKET, put
 
 
 def without_place(sources: list[Source], root: str) -> set[tuple[str, str, int, int]]:
-    return {(each.kind, each.path.removeprefix(root), each.partition, each.size) for each in sources}
+    return {(source.kind, source.path.removeprefix(root), source.partition, source.size) for source in sources}
 
 
 def rows_in(gold: Path) -> dict[str, list[str]]:
@@ -39,8 +39,8 @@ def test_store_analysis(store: fs.S3FileSystem, tmp_path: Path) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     put(store, recording, "analysed")
     for source, out in ((f"s3://{BUCKET}/analysed/", "there"), (str(recording), "here")):
-        done = CliRunner().invoke(analyze, [source, "--out", str(tmp_path / out)])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(analyze, [source, "--out", str(tmp_path / out)])
+        assert result.exit_code == 0, result.output
     there, here = (rows_in(tmp_path / out / "tables" / "gold") for out in ("there", "here"))
     assert there == here
     assert any("diagnoses" in table for table in here)
@@ -53,19 +53,19 @@ def test_one_file_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
     put(store, tmp_path / "logs", "one")
     sources, issues = find_sources([f"s3://{BUCKET}/one/notes.txt"])
     assert issues == []
-    assert [(each.kind, each.path, each.size) for each in sources] == [
+    assert [(source.kind, source.path, source.size) for source in sources] == [
         ("text_log", f"s3://{BUCKET}/one/notes.txt", len(line))
     ]
 
 
 def test_missing_object_is_reported(store: fs.S3FileSystem, tmp_path: Path) -> None:
     places = [f"s3://{BUCKET}/nowhere/", "s3://no-such-bucket/x"]
-    done = CliRunner().invoke(analyze, [*places, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
-    assert f"{places[0]}: " in done.output
-    assert f"{places[1]}: " in done.output
-    assert "NO_SUCH_BUCKET" in done.output
-    assert "nothing to analyse" in done.output
+    result = CliRunner().invoke(analyze, [*places, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert f"{places[0]}: " in result.output
+    assert f"{places[1]}: " in result.output
+    assert "NO_SUCH_BUCKET" in result.output
+    assert "nothing to analyse" in result.output
 
 
 def test_store_without_usable_files(store: fs.S3FileSystem) -> None:

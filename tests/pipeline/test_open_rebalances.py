@@ -69,15 +69,15 @@ def test_committing_member_has_not_rejoined() -> None:
 def test_stopped_member_is_probably_stuck() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(-8, 1), eve=(2, 1))
-    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
-    assert "most likely waiting for bob on /10.0.0.8" in told
+    (alert,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert "most likely waiting for bob on /10.0.0.8" in alert
 
 
 def test_rare_commits_blame_no_member() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(-40, 60), eve=(2, 1))
-    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
-    assert "waiting for one or more of bob on /10.0.0.8" in told
+    (alert,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert "waiting for one or more of bob on /10.0.0.8" in alert
 
 
 def test_cooperative_group_blames_no_member() -> None:
@@ -85,9 +85,9 @@ def test_cooperative_group_blames_no_member() -> None:
     story = Story()
     story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
     story.known = KnownGroup(story.known.generation_ms, EVERYBODY, "ada-id", False, story.known.commits)
-    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
-    assert told.endswith("Kafka doesn't report which members have joined")
-    assert all(str(each) in told for each in (ADA, BOB, EVE))
+    (alert,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert alert.endswith("Kafka doesn't report which members have joined")
+    assert all(str(each) in alert for each in (ADA, BOB, EVE))
 
 
 def test_event_log_gives_exact_members() -> None:
@@ -111,8 +111,8 @@ def test_joined_group_waits_for_leader() -> None:
     story = Story(KnownGroup(members=EVERYBODY, leader="bob-id"))
     assert story.looks(4, PREPARING, ADA, BOB) == []
     assert story.looks(10, COMPLETING, ADA, BOB) == []
-    (told,) = story.looks(1, COMPLETING, ADA, BOB)
-    assert "most likely waiting for bob on /10.0.0.8: it leads the group" in told
+    (alert,) = story.looks(1, COMPLETING, ADA, BOB)
+    assert "most likely waiting for bob on /10.0.0.8: it leads the group" in alert
 
 
 def test_consecutive_rebalances_are_not_open() -> None:
@@ -128,15 +128,15 @@ def test_missed_generation_ends_open_rebalance() -> None:
     assert story.looks(8, PREPARING, ADA, BOB, EVE) == []
     story.known = KnownGroup(START_MS + 7_500, EVERYBODY, eager=True)
     assert story.looks(9, PREPARING, ADA, BOB, EVE) == []
-    (told,) = story.looks(3, PREPARING, ADA, BOB, EVE)
-    assert told.startswith("rebalance_open: rebalance open 10 s")
+    (alert,) = story.looks(3, PREPARING, ADA, BOB, EVE)
+    assert alert.startswith("rebalance_open: rebalance open 10 s")
 
 
 def test_initial_rebalance_delay_is_allowed() -> None:
     story = Story(KnownGroup())
     assert story.looks(30, PREPARING, ADA, BOB) == []
-    (told,) = story.looks(3, PREPARING, ADA, BOB)
-    assert "it is unknown which members it waits for" in told
+    (alert,) = story.looks(3, PREPARING, ADA, BOB)
+    assert "it is unknown which members it waits for" in alert
 
 
 def test_unresponsive_broker_does_not_end_it() -> None:
@@ -157,8 +157,8 @@ def test_unobserved_time_does_not_count() -> None:
 
 def test_broker_log_gives_exact_start() -> None:
     story = Story(KnownGroup(members=frozenset({"ada-id"}), started_ms=START_MS - 1_700))
-    (told,) = story.looks(11, PREPARING, ADA, BOB)
-    assert told == "rebalance_open: rebalance open 11 s, waiting for ada on /10.0.0.7"
+    (alert,) = story.looks(11, PREPARING, ADA, BOB)
+    assert alert == "rebalance_open: rebalance open 11 s, waiting for ada on /10.0.0.7"
 
 
 def consumer(name: str, epoch: int, owned: set[int], target: set[int]) -> SeenMember:
@@ -181,8 +181,8 @@ def test_unrevoked_partitions_name_their_owner() -> None:
 def test_silent_member_is_named() -> None:
     story = Story()
     group = consumer("ada", 4, {0}, {0}), consumer("bob", 3, {1}, {1})
-    (told,) = story.looks(16, RECONCILING, *group, epoch=4)
-    assert told == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to receive the new epoch"
+    (alert,) = story.looks(16, RECONCILING, *group, epoch=4)
+    assert alert == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to receive the new epoch"
 
 
 def test_rolling_restart_is_no_open_rebalance() -> None:
@@ -197,7 +197,7 @@ def test_rolling_restart_is_no_open_rebalance() -> None:
 def test_kafka_incidents_have_no_open_rebalance(incidents: Callable[[str], Recorded], name: str) -> None:
     # the longest wait in these recordings is 9 s
     groups = incidents(name).groups.values()
-    assert {group.group_id: [each.text for each in told] for group in groups if (told := alerts_of(group))} == {}
+    assert {group.group_id: [each.text for each in alerts] for group in groups if (alerts := alerts_of(group))} == {}
 
 
 @pytest.fixture(scope="module")
@@ -207,9 +207,9 @@ def consumers(incidents: Callable[[str], Recorded]) -> dict[str, GroupInput]:
 
 @pytest.mark.parametrize(("group", "client"), [("held-back", "c-2"), ("never-given-up", "c-2")])
 def test_recorded_holder_is_named(consumers: dict[str, GroupInput], group: str, client: str) -> None:
-    told = alerts_of(consumers[group], held_up_ms=4_000)
-    assert [each.kind for each in told] == ["rebalance_open", "rebalance_over"]
-    assert f"waiting for {client} on /127.0.0.1 to revoke " in told[0].text
+    alerts = alerts_of(consumers[group], held_up_ms=4_000)
+    assert [each.kind for each in alerts] == ["rebalance_open", "rebalance_over"]
+    assert f"waiting for {client} on /127.0.0.1 to revoke " in alerts[0].text
 
 
 @pytest.mark.parametrize("group", ["quiet", "idle", "mixed-settings", "rolling"])
@@ -222,7 +222,7 @@ NAMED = {"one-slow-member": "c-2", "frozen-at-barrier": "c-1", "slow-beyond-poll
 
 @pytest.mark.parametrize("group", NAMED)
 def test_only_slow_members_are_named(recorded_groups: dict[str, GroupInput], group: str) -> None:
-    told = [each.text for each in alerts_of(recorded_groups[group], open_ms=4_000) if each.kind == "rebalance_open"]
+    told = [alert.text for alert in alerts_of(recorded_groups[group], open_ms=4_000) if alert.kind == "rebalance_open"]
     assert told
     named = [text.partition("waiting for ")[2].partition(" on ")[0] for text in told if "one or more" not in text]
     assert set(named) == ({NAMED[group]} if NAMED[group] else set())

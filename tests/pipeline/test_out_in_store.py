@@ -86,25 +86,25 @@ def test_spark_writes_same_tables(store: fs.S3FileSystem, tmp_path: Path) -> Non
     write_segments(Plan(records=4_000, groups=4, rebalance_every=10), logs)
     out = f"s3a://{BUCKET}/by-spark"
     command = [sys.executable, "-m", "kohort", "analyze", str(logs), "--out", out, "--cluster", "local[2]"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"report: {out}/report.html" in done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"report: {out}/report.html" in result.stdout
     compare(logs, "by-spark", store, tmp_path)
 
 
 @pytest.mark.long
 def test_views_lead_to_the_tables(store: fs.S3FileSystem, small: Path, tmp_path: Path) -> None:
     # local files, since DuckDB would download its S3 extension
-    done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/asked/"])
-    assert done.exit_code == 0, done.output
-    assert f"report: s3://{BUCKET}/asked/report.html" in done.output
+    result = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/asked/"])
+    assert result.exit_code == 0, result.output
+    assert f"report: s3://{BUCKET}/asked/report.html" in result.output
     copy = fetch(store, "asked", tmp_path / "copy")
     views = (copy / "tables" / "duckdb.sql").read_text().replace(f"s3://{BUCKET}/asked", str(copy))
     connection = duckdb.connect()
     connection.execute(views)
-    found = connection.execute("SELECT count(*) FROM diagnoses").fetchone()
-    assert found is not None
-    assert found[0] == len(json.loads((copy / "findings.json").read_text())) > 0
+    row = connection.execute("SELECT count(*) FROM diagnoses").fetchone()
+    assert row is not None
+    assert row[0] == len(json.loads((copy / "findings.json").read_text())) > 0
 
 
 class Watched(LocalEngine):
@@ -181,9 +181,9 @@ def test_store_without_delete_right(store: fs.S3FileSystem, small: Path, monkeyp
         raise OSError("AWS Error ACCESS_DENIED during DeleteObject operation: No")
 
     monkeypatch.setattr(StoredRun, "clean", refused)
-    done = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/kept"])
-    assert done.exit_code == 0, done.output
-    assert f"cannot remove older runs in s3://{BUCKET}/kept/tables: the store refuses" in done.output
+    result = CliRunner().invoke(analyze, [str(small), "--out", f"s3://{BUCKET}/kept"])
+    assert result.exit_code == 0, result.output
+    assert f"cannot remove older runs in s3://{BUCKET}/kept/tables: the store refuses" in result.output
 
 
 @pytest.mark.parametrize(
@@ -199,20 +199,20 @@ def test_store_refuses_or_throttles(
     with refusing_store(status, code) as store:
         use(monkeypatch, store.endpoint)
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
-        done = CliRunner().invoke(analyze, [str(small), "--out", "s3://incidents/today"])
-    assert done.exit_code == 1
-    assert said in done.output
-    assert "Traceback" not in done.output
+        result = CliRunner().invoke(analyze, [str(small), "--out", "s3://incidents/today"])
+    assert result.exit_code == 1
+    assert said in result.output
+    assert "Traceback" not in result.output
     assert store.requests == ["PUT"] * most
 
 
 def test_sources_in_a_store_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with refusing_store(403, "AccessDenied") as store:
         use(monkeypatch, store.endpoint)
-        done = CliRunner().invoke(analyze, ["s3://backups/broker-1", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
-    assert "s3://backups/broker-1: the store with bucket backups refuses" in done.output
-    assert "nothing to analyse" in done.output
+        result = CliRunner().invoke(analyze, ["s3://backups/broker-1", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert "s3://backups/broker-1: the store with bucket backups refuses" in result.output
+    assert "nothing to analyse" in result.output
 
 
 @pytest.mark.parametrize(
@@ -244,9 +244,9 @@ def test_unwritable_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(analyze, ["localhost:1", *options])
-    assert done.exit_code == 2
-    assert said in done.output
+    result = CliRunner().invoke(analyze, ["localhost:1", *options])
+    assert result.exit_code == 2
+    assert said in result.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,11 @@ def test_assignment_cuts_overlapping_ranges() -> None:
     assert ranges.take(5, 24) == [OffsetRange(5, 9, "a"), OffsetRange(20, 24, "b")]
     assert list(ranges) == [OffsetRange(0, 4, "a"), OffsetRange(25, 29, "b")]
     assert ranges.take(2, 2) == [OffsetRange(2, 2, "a")]
-    assert [(each.first, each.last, each.records) for each in ranges] == [(0, 1, 2), (3, 4, 2), (25, 29, 5)]
+    assert [(offset_range.first, offset_range.last, offset_range.records) for offset_range in ranges] == [
+        (0, 1, 2),
+        (3, 4, 2),
+        (25, 29, 5),
+    ]
 
 
 def test_lookup_outside_known_ranges() -> None:
@@ -39,5 +43,11 @@ def test_equals_a_dictionary() -> None:
             if chance.random() < 0.7:
                 ranges.put(first, last, step)
                 offsets |= dict.fromkeys(range(first, last + 1), step)
-            assert {n: each.value for each in ranges for n in range(each.first, each.last + 1)} == offsets, (seed, step)
-            assert [each.first for each in ranges] == sorted(each.first for each in ranges)
+            assert {
+                n: offset_range.value
+                for offset_range in ranges
+                for n in range(offset_range.first, offset_range.last + 1)
+            } == offsets, (seed, step)
+            assert [offset_range.first for offset_range in ranges] == sorted(
+                offset_range.first for offset_range in ranges
+            )

@@ -94,9 +94,9 @@ def test_mixed_settings_lists_only_differences(analyses: dict[str, GroupAnalysis
 
 
 def test_unknown_start_gives_no_time_share(recorded_groups: dict[str, GroupInput]) -> None:
-    found = diagnose(analyse(_log_alone(recorded_groups["crash-loop"])))
-    assert [f.text for f in found if f.rule == "R26" and "%" in f.text] == []
-    assert {f.evidence["share_is"] for f in found if f.rule == "R26"} == {"at least"}
+    findings = diagnose(analyse(_log_alone(recorded_groups["crash-loop"])))
+    assert [f.text for f in findings if f.rule == "R26" and "%" in f.text] == []
+    assert {f.evidence["share_is"] for f in findings if f.rule == "R26"} == {"at least"}
 
 
 def _log_alone(group: GroupInput) -> GroupInput:

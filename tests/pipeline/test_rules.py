@@ -206,9 +206,9 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
     must, may = STORIES[story]
-    found = diagnose(analyse(story().group_input()))
-    assert must <= {f.rule for f in found} <= must | may, [(f.rule, f.text) for f in found]
-    for finding in found:
+    findings = diagnose(analyse(story().group_input()))
+    assert must <= {f.rule for f in findings} <= must | may, [(f.rule, f.text) for f in findings]
+    for finding in findings:
         assert finding.advice
         assert finding.start_ms <= finding.end_ms
 
@@ -247,7 +247,7 @@ def test_rule_numbers_are_unique() -> None:
 
 
 def test_fenced_member_did_not_die() -> None:
-    (finding,) = [each for each in diagnose(analyse(no_time_to_join().group_input())) if each.rule == "R42"]
+    (finding,) = [result for result in diagnose(analyse(no_time_to_join().group_input())) if result.rule == "R42"]
     assert (finding.severity, finding.confidence) == ("critical", "certain")
     assert finding.text.startswith(
         "10 removals of members (c-1, c-2) at the end of 10 join barriers, with a rebalance timeout"
@@ -353,7 +353,7 @@ def test_settings_match_their_finding() -> None:
     analysis = analyse(poll_timeouts().group_input())
     findings = diagnose(analysis)
     assert "R02" in {finding.rule for finding in findings}
-    (row,) = [each for each in proposals(analysis, findings) if each.setting == "max.poll.interval.ms"]
+    (row,) = [proposal for proposal in proposals(analysis, findings) if proposal.setting == "max.poll.interval.ms"]
     assert row.client == "c-2"
     assert int(row.proposed or 0) >= 2 * int(row.current)
 
@@ -364,8 +364,8 @@ def test_fitting_setting_has_no_row() -> None:
 
 
 def test_merged_restarts_are_reported_together() -> None:
-    (finding,) = [each for each in diagnose(analyse(merged_restart().group_input())) if each.rule == "R04"]
+    (finding,) = [result for result in diagnose(analyse(merged_restart().group_input())) if result.rule == "R04"]
     assert finding.severity == "info"
     assert "3 restarts caused 2 rebalances; clients that restarted together caused one" in finding.text
-    (apart,) = [each for each in diagnose(analyse(rolling_restart().group_input())) if each.rule == "R04"]
+    (apart,) = [result for result in diagnose(analyse(rolling_restart().group_input())) if result.rule == "R04"]
     assert "were one" not in apart.text

@@ -61,9 +61,9 @@ def page(browser: Tab, report: Path) -> Opened:
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
 def test_nothing_sticks_out(page: Opened, width: int) -> None:
-    found = page.ask(OPEN_ALL + "return [document.documentElement.scrollWidth, window.innerWidth]", width)
-    assert found[1] == width
-    assert found[0] <= width
+    response = page.ask(OPEN_ALL + "return [document.documentElement.scrollWidth, window.innerWidth]", width)
+    assert response[1] == width
+    assert response[0] <= width
 
 
 def test_every_drawing_shows_something(page: Opened) -> None:

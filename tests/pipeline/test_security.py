@@ -227,9 +227,9 @@ def test_command_validates_settings_before_spark(given: bool, tmp_path: Path) ->
     arguments, environment = (
         (["--command-config", str(file)], {}) if given else ([], {"KOHORT_COMMAND_CONFIG": str(file)})
     )
-    done = CliRunner().invoke(analyze, ["localhost:1", *arguments], env=environment)
-    assert done.exit_code == 2
-    assert "sasl.mechanism=GSSAPI (Kafka's default) isn't supported; there are PLAIN, SCRAM-SHA-256" in done.output
+    result = CliRunner().invoke(analyze, ["localhost:1", *arguments], env=environment)
+    assert result.exit_code == 2
+    assert "sasl.mechanism=GSSAPI (Kafka's default) isn't supported; there are PLAIN, SCRAM-SHA-256" in result.output
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -240,5 +240,5 @@ def test_environment_file_needs_address(given: bool, tmp_path: Path) -> None:
     arguments, environment = (
         (["--command-config", str(config)], {}) if given else ([], {"KOHORT_COMMAND_CONFIG": str(config)})
     )
-    done = CliRunner().invoke(analyze, [str(log), *arguments, "--out", str(tmp_path / "out")], env=environment)
-    assert ("none of the sources is an address" in done.output) == given
+    result = CliRunner().invoke(analyze, [str(log), *arguments, "--out", str(tmp_path / "out")], env=environment)
+    assert ("none of the sources is an address" in result.output) == given

@@ -220,9 +220,9 @@ def test_unreadable_segment_is_named(tmp_path: Path) -> None:
     publish(tmp_path / "silver", "0", [writer.task])
     (issue,) = pq.read_table(tmp_path / "silver" / "dq_issues").to_pylist()
     assert (issue["rule"], issue["keys"]) == ("unreadable_file", sources[1].path)
-    (known,) = pq.read_table(tmp_path / "silver" / "log_ranges").to_pylist()
-    assert known["intact_from"] > known["first_offset"]
-    assert known["records"] == writer.rows["offset_commits"] + writer.rows["group_records"] > 200
+    (row,) = pq.read_table(tmp_path / "silver" / "log_ranges").to_pylist()
+    assert row["intact_from"] > row["first_offset"]
+    assert row["records"] == writer.rows["offset_commits"] + writer.rows["group_records"] > 200
 
 
 def test_recording_equals_tail_copy(recording: Path) -> None:

@@ -63,9 +63,9 @@ def test_nobody_at_the_address(url: str, said: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     logs, out = str(tmp_path / "logs"), tmp_path / "out"
-    done = CliRunner().invoke(analyze, [logs, "--out", str(out), "--cluster", url.format(port=port)])
-    assert done.exit_code == 1
-    assert said.format(port=port) in done.output
+    result = CliRunner().invoke(analyze, [logs, "--out", str(out), "--cluster", url.format(port=port)])
+    assert result.exit_code == 1
+    assert said.format(port=port) in result.output
     assert not (out / "error.log").exists(), "the message is complete"
 
 
@@ -96,9 +96,9 @@ def test_spark_errors_become_messages(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("kohort.pipeline.session.spark_session", broken)
     write_segments(Plan(records=10, groups=1), tmp_path / "logs")
-    done = CliRunner().invoke(analyze, [str(tmp_path / "logs"), "--engine", "spark", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
-    assert f"Error: {said}" in done.output
+    result = CliRunner().invoke(analyze, [str(tmp_path / "logs"), "--engine", "spark", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert f"Error: {said}" in result.output
     assert text.splitlines()[-1] in (tmp_path / "out" / "error.log").read_text()
 
 

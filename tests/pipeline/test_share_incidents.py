@@ -50,7 +50,7 @@ def done_to(folder: Path, group: str, event: str) -> list[tuple[int, int, int]]:
     """Return members' own accounts of records: partition, offset, delivery count."""
     lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
     return [
-        tuple(place) for each in lines if (each["group"], each["event"]) == (group, event) for place in each["places"]
+        tuple(place) for line in lines if (line["group"], line["event"]) == (group, event) for place in line["places"]
     ]
 
 
@@ -110,11 +110,11 @@ def test_both_broker_logs_agree(share_groups: dict[str, dict[str, GroupInput]]) 
 
 def test_how_long_records_were_held(share_groups: dict[str, dict[str, GroupInput]]) -> None:
     group = share_groups[KOHORT]["outliving"]
-    found = {each.name: each for each in holders_of(analyse(copy.copy(group)))}
+    found = {holder.name: holder for holder in holders_of(analyse(copy.copy(group)))}
     assert found["c-2"].lock_ms == pytest.approx(2000, abs=100)
     assert not found["c-2"].records["accepted"]
     assert found["c-1"].accepted_after_ms[-1] < 2000
-    (finding,) = (each for each in diagnose(analyse(copy.copy(group))) if each.rule == "R49")
+    (finding,) = (result for result in diagnose(analyse(copy.copy(group))) if result.rule == "R49")
     assert finding.evidence["works_ms"] == pytest.approx(3000, abs=200), "it sleeps for 3 s"
     assert_names_settings(finding)
 

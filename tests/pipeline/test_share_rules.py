@@ -36,9 +36,9 @@ def poisoned(*, by_states: bool = False) -> ShareStory:
 
 
 def test_poison_record() -> None:
-    found = poisoned().found()
-    assert found.keys() == {"R47"}
-    finding = found["R47"]
+    findings = poisoned().found()
+    assert findings.keys() == {"R47"}
+    finding = findings["R47"]
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("critical", "certain", "likely")
     assert finding.clients == ["ada", "bob"]
     assert "orders-0@100" in finding.text
@@ -48,9 +48,9 @@ def test_poison_record() -> None:
 
 
 def test_coordinator_log_shows_archived_records() -> None:
-    found = poisoned(by_states=True).found()
-    assert found.keys() == {"R47"}
-    finding = found["R47"]
+    findings = poisoned(by_states=True).found()
+    assert findings.keys() == {"R47"}
+    finding = findings["R47"]
     assert (finding.confidence, finding.cause_confidence, finding.clients) == ("certain", "possible", [])
     assert "only an event log shows" in finding.text
     assert finding.evidence["released"] is None
@@ -129,14 +129,14 @@ def failing(*, by_states: bool) -> ShareStory:
 
 @BOTH
 def test_whatever_comes_is_given_up(by_states: bool) -> None:
-    found = failing(by_states=by_states).found()
-    assert "R47" not in found
-    finding = found["R48"]
+    findings = failing(by_states=by_states).found()
+    assert "R47" not in findings
+    finding = findings["R48"]
     assert (finding.severity, finding.confidence) == ("critical", "certain")
     assert finding.cause_confidence == ("possible" if by_states else "likely")
     assert finding.evidence["records"] == 30
     assert finding.evidence["accepted_meanwhile"] == 0
-    assert found["R50"].severity == "info", "it only shows the same"
+    assert findings["R50"].severity == "info", "it only shows the same"
 
 
 def test_unread_partitions_may_be_accepted() -> None:
@@ -155,9 +155,9 @@ def test_late_event_log_keeps_coordinator_records() -> None:
     story.works(1, 40, "ada", 0)
     story.told_by_states = False
     story.works(60, 70, "ada", 2000)
-    found = story.found()
-    assert "R48" not in found
-    assert found["R47"].evidence["accepted_meanwhile"] == 100
+    findings = story.found()
+    assert "R48" not in findings
+    assert findings["R47"].evidence["accepted_meanwhile"] == 100
 
 
 def test_rejected_retry_may_be_a_skip() -> None:
@@ -184,9 +184,9 @@ def outliving(*, by_states: bool = False, limit: int = 5) -> ShareStory:
 
 
 def test_processing_longer_than_lock_duration() -> None:
-    found = outliving().found()
-    assert found.keys() == {"R49"}
-    finding = found["R49"]
+    findings = outliving().found()
+    assert findings.keys() == {"R49"}
+    finding = findings["R49"]
     assert (finding.severity, finding.confidence, finding.clients) == ("critical", "certain", ["bob"])
     assert finding.evidence["locks_expired"] == 6
     assert finding.evidence["lock_ms"] == 30_000
@@ -216,10 +216,10 @@ def test_record_survived_once_is_no_poison() -> None:
         story.works(31 * n, 31 * n + 30, "ada", 300 * n, part=1)
         story.gets(31 * n, "bob", (0, 3)).expires(31 * n + 30, "bob", (0, 3))
     story.gets(160, "bob", (4, 4)).accepts(161, "bob", (4, 4))
-    found = story.found()
-    assert found.keys() == {"R49"}
-    assert "4 records were delivered to no other member and reached the delivery limit" in found["R49"].text
-    assert found["R49"].evidence["given_up"] == 4
+    findings = story.found()
+    assert findings.keys() == {"R49"}
+    assert "4 records were delivered to no other member and reached the delivery limit" in findings["R49"].text
+    assert findings["R49"].evidence["given_up"] == 4
 
 
 def test_renewed_locks_blame_no_member() -> None:

@@ -123,9 +123,9 @@ def test_unknown_record_is_kept(tmp_path: Path) -> None:
     segment(tmp_path / "data", [*odd, *records()])
     sources, _ = find_sources([str(tmp_path / "data")])
     silver = silver_of(tmp_path, sources)
-    found = silver_table(silver, "decode_errors")
-    assert found is not None
-    assert sorted(found["error"].to_pylist()) == [
+    table = silver_table(silver, "decode_errors")
+    assert table is not None
+    assert sorted(table["error"].to_pylist()) == [
         f"{STATE_TOPIC}: ends inside an int32", f"{STATE_TOPIC}: record type 9 is not known"
     ]  # fmt: skip
     assert len(load_groups(silver)["workers"].share_states) == 3
@@ -191,7 +191,7 @@ def test_share_groups_without_api_are_reported(tmp_path: Path) -> None:
         sample([Source(WIRE, "127.0.0.1:1")], "", writer)
         FollowedShares(Source(WIRE, "127.0.0.1:1"), "").read(writer)
     publish(tmp_path, "0", [writer.task])
-    found = silver_table(tmp_path, "dq_issues")
-    assert found is not None
-    assert {issue["rule"] for issue in found.to_pylist()} == {"cluster_gone"}
-    assert sum("share groups" in issue["detail"] for issue in found.to_pylist()) == 2
+    table = silver_table(tmp_path, "dq_issues")
+    assert table is not None
+    assert {issue["rule"] for issue in table.to_pylist()} == {"cluster_gone"}
+    assert sum("share groups" in issue["detail"] for issue in table.to_pylist()) == 2

@@ -48,6 +48,6 @@ def seen(bootstrap: str, folder: Path, queue: Sharing) -> ShareHistory:
     publish(folder, "0", [writer.task])
     analysis = analyse(load_groups(folder)[queue.group])
     assert "R47" in {finding.rule for finding in diagnose(analysis)}
-    assert {(each.members, each.assigned) for each in analysis.group.share_lags} == {(0, 0)}
+    assert {(lag.members, lag.assigned) for lag in analysis.group.share_lags} == {(0, 0)}
     assert analysis.share is not None
     return analysis.share

@@ -83,16 +83,16 @@ def test_samples_are_rolled_separately(tmp_path: Path) -> None:
     for number in range(FEWEST + 1):
         batch(tmp_path, f"sample-{1_760_000_000_000_000_000 + number}")
     batch(tmp_path, 0)
-    before = rows(tmp_path)
+    old_rows = rows(tmp_path)
     kept = tmp_path / "kept"
     shutil.copytree(tmp_path / TABLE, kept)
     assert roll(tmp_path, -1) == 0
-    assert rows(tmp_path) == before
+    assert rows(tmp_path) == old_rows
     assert len(shown(tmp_path, TABLE)) == 2
     for place in kept.iterdir():
         shutil.copytree(place, tmp_path / TABLE / place.name, dirs_exist_ok=True)
     clean(tmp_path)
-    assert rows(tmp_path) == before, "what a crash left behind counts once"
+    assert rows(tmp_path) == old_rows, "what a crash left behind counts once"
 
 
 def test_crash_between_rolls_counts_once(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_leftover_snapshot_is_removed(tmp_path: Path) -> None:
     silver = tmp_path / "silver"
     batch(silver, 0)
     with snapshot(silver) as first:
-        left = first.with_name(first.name + "0")
-        shutil.copytree(first, left)
+        path = first.with_name(first.name + "0")
+        shutil.copytree(first, path)
     with snapshot(silver) as second:
-        assert not left.exists()
+        assert not path.exists()
         assert rows(second) == ["0"]
 
 

@@ -104,9 +104,9 @@ def test_spark_gives_the_same_answers(spark: Any, out: Path) -> None:
 
 
 def counted(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-    assert found is not None
-    return int(found[0])
+    row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def rows_of_views(out: Path) -> Iterator[tuple[str, list[str]]]:

@@ -33,7 +33,7 @@ def asked_once(waiting: int, stable: int) -> GroupInput:
 
 
 def found(group: GroupInput) -> list[Finding]:
-    return [each for each in diagnose(analyse(group)) if each.rule == "R37"]
+    return [finding for finding in diagnose(analyse(group)) if finding.rule == "R37"]
 
 
 @pytest.mark.parametrize(("stable", "cause"), [(0, "likely"), (700, "possible")])

@@ -116,13 +116,13 @@ def test_rewritten_batch_replaces_itself(spark: Any, world: World, tmp_path: Pat
     for _ in range(2):
         world.write(20)
         to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, available_now=True))
-    before = tables(places.silver)
+    old_tables = tables(places.silver)
     commits = sorted((Path(places.checkpoint("silver")) / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     commits[-1].unlink()
     for leftover in commits[-1].parent.glob(f".{commits[-1].name}.crc"):
         leftover.unlink()
     to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, available_now=True))
-    assert tables(places.silver) == before
+    assert tables(places.silver) == old_tables
 
 
 @pytest.mark.deep
@@ -141,9 +141,9 @@ def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -
         )  # fmt: skip
 
     query = to_its_end(start)
-    seen = spark.table(query.name).select("partition", "offset", "key").collect()
+    rows = spark.table(query.name).select("partition", "offset", "key").collect()
     whole = spark.read.format("group_log").load(world.kafka.bootstrap).select("partition", "offset", "key").collect()
-    assert sorted(seen) == sorted(whole)
+    assert sorted(rows) == sorted(whole)
     assert len([p for p in query.recentProgress if p.numInputRows]) > 1, "the limit made several batches of it"
 
 

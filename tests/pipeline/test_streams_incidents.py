@@ -47,13 +47,13 @@ def serious(group: GroupInput) -> dict[str, tuple[str, list[str]]]:
 def truth(folder: Path, group: str, event: str) -> list[dict[str, object]]:
     """Return the actions on a group, or the output of its processes."""
     lines = map(json.loads, (folder / "truth.jsonl").read_text().splitlines())
-    return [each for each in lines if each["group"] == group and str(each["event"]).split()[0] == event]
+    return [line for line in lines if line["group"] == group and str(line["event"]).split()[0] == event]
 
 
 def history_of(group: GroupInput) -> StreamsHistory:
-    found = analyse(copy.copy(group)).streams
-    assert found is not None
-    return found
+    streams = analyse(copy.copy(group)).streams
+    assert streams is not None
+    return streams
 
 
 def test_streams_incident_findings(groups: dict[str, GroupInput]) -> None:
@@ -88,7 +88,9 @@ def test_only_killed_process_returns(groups: dict[str, GroupInput], folder: Path
     assert sum(finding.evidence["moves"]) >= 4
     (process,) = [each for each in processes(history_of(groups["flapping"])) if each.name == "p-2"]
     assert all(before.end_ms and before.end_ms < after.start_ms for before, after in pairwise(process.stays))
-    assert len({each.process_id for stay in process.stays for each in stay.threads}) == 1, "its state directory stayed"
+    assert len({thread.process_id for stay in process.stays for thread in stay.threads}) == 1, (
+        "its state directory stayed"
+    )
 
 
 def test_group_deleted_for_new_topology(groups: dict[str, GroupInput], folder: Path) -> None:

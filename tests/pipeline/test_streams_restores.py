@@ -8,9 +8,9 @@ from tests.pipeline.streams_story import CHANGELOG, StreamsStory, group, restori
 
 
 def test_tasks_that_are_restored_for_long() -> None:
-    found = restoring().found()
-    assert found.keys() == {"R53"}
-    finding = found["R53"]
+    findings = restoring().found()
+    assert findings.keys() == {"R53"}
+    finding = findings["R53"]
     assert (finding.severity, finding.confidence, finding.cause_confidence) == ("warning", "certain", "likely")
     assert finding.clients == ["ada"]
     assert finding.evidence["tasks"] == ["0_2", "0_3"]
@@ -86,8 +86,8 @@ def test_running_process_drops_revoked_state(moved: int, cause: str | None) -> N
     story.joins(10, "bob").has(11, "ada", 0, 1).has(12, "bob", 2, 3).reads(1, 2500, 0, 1).reads(1, moved, 2, 3)
     story.goes(moved, "bob").has(moved + 1, "ada", 0, 1, 2, 3).reads(moved + 200, 2500, 2, 3)
     story.log(0, 1, 2, 3).log(0, 1, 2, 3, topic=CHANGELOG, records=1_000_000)
-    found = story.found()
-    assert (found["R53"].cause_confidence if found else None) == cause
+    findings = story.found()
+    assert (findings["R53"].cause_confidence if findings else None) == cause
 
 
 def test_deleted_group_rereads_without_stall() -> None:
@@ -155,9 +155,9 @@ def test_stalled_group_is_no_restore() -> None:
 
 @pytest.mark.parametrize("stores", [True, False], ids=["state", "no state"])
 def test_stalled_group_without_move_is_reported(stores: bool) -> None:
-    found = group(stores=stores).reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3).log(0, 1, 2, 3).found()
-    assert found.keys() == {"R37"}
-    assert (found["R37"].severity, found["R37"].evidence["members"]) == ("critical", 2)
+    findings = group(stores=stores).reads(1, 100, 0, 1, 2, 3).reads(300, 600, 0, 1, 2, 3).log(0, 1, 2, 3).found()
+    assert findings.keys() == {"R37"}
+    assert (findings["R37"].severity, findings["R37"].evidence["members"]) == ("critical", 2)
 
 
 def test_group_without_input_is_not_stalled() -> None:

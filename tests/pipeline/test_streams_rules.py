@@ -40,9 +40,9 @@ def flapping(
 @pytest.mark.parametrize("same_process", [True, False], ids=["same id", "another id each time"])
 def test_flapping_process(by_events: bool, same_process: bool) -> None:
     # without a state directory its process id differs each time
-    found = flapping(by_events=by_events, same_process=same_process).found()
-    assert found.keys() == {"R54"}
-    finding = found["R54"]
+    findings = flapping(by_events=by_events, same_process=same_process).found()
+    assert findings.keys() == {"R54"}
+    finding = findings["R54"]
     assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["bob"])
     assert finding.evidence["restarts"] == 4
     assert finding.evidence["moves"] == [2, 2, 2, 2]
@@ -151,9 +151,9 @@ def test_replaced_pods_do_not_flap(by_events: bool) -> None:
 def test_stopped_upgrade(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events, until=2000).topology(0, 2).epoch(0).joins(0, "ada", epoch=2)
     story.joins(10, "bob", epoch=1)
-    found = story.found()
-    assert found.keys() == {"R55"}
-    finding = found["R55"]
+    findings = story.found()
+    assert findings.keys() == {"R55"}
+    finding = findings["R55"]
     assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", ["bob"])
     assert finding.evidence["topology_epoch"] == 2
     assert finding.evidence["open"]
@@ -223,9 +223,9 @@ def test_deleted_group_with_same_topology() -> None:
 @BOTH
 def test_more_members_than_tasks(by_events: bool) -> None:
     story = StreamsStory(told_by_events=by_events).topology(0).epoch(0, ready=False).joins(1, "ada")
-    found = story.found()
-    assert found.keys() == {"R56"}
-    finding = found["R56"]
+    findings = story.found()
+    assert findings.keys() == {"R56"}
+    finding = findings["R56"]
     assert (finding.severity, finding.confidence, finding.clients) == ("critical", "certain", ["ada"])
     assert finding.evidence["open"]
     assert "MISSING_SOURCE_TOPICS" in finding.advice

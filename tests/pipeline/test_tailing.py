@@ -118,10 +118,10 @@ def test_unfinished_compressed_file_is_awaited(log: Log) -> None:
     log.path.with_name("server.log.1").unlink()
     place = log.path.with_name("server.log.1.gz")
     place.write_bytes(whole[: len(whole) // 2])
-    before = log.news()
+    old_news = log.news()
     place.write_bytes(whole)
     log.touched(place)
-    assert before + log.news() == late
+    assert old_news + log.news() == late
 
 
 def test_truncated_copy_is_read_completely(log: Log) -> None:
@@ -225,9 +225,9 @@ def test_batch_without_state_is_read_again(tmp_path: Path) -> None:
     count = FollowedFiles([recording], silver, state).look()
     assert count > 100
     state.unlink()
-    again = FollowedFiles([recording], silver, state)
+    new_files = FollowedFiles([recording], silver, state)
     assert shown(silver, "events") == []
-    assert again.look() == count
+    assert new_files.look() == count
     table = silver_table(silver, "events")
     assert table is not None
     assert len(table) == count

@@ -68,7 +68,7 @@ def test_unread_input_may_hide_findings(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_missing_sources_are_named() -> None:
-    (option,) = [each for each in analyze.params if each.name == "without"]
+    (option,) = [param for param in analyze.params if param.name == "without"]
     assert isinstance(option.type, click.Choice)
     assert tuple(option.type.choices) == SOURCES
 
@@ -191,10 +191,10 @@ def test_sources_are_counted() -> None:
 
 
 def test_help_lists_outputs() -> None:
-    done = CliRunner().invoke(analyze, ["--help"])
-    assert done.exit_code == 0
+    result = CliRunner().invoke(analyze, ["--help"])
+    assert result.exit_code == 0
     for words in ("--command-config FILE", "Exit code 0", "130: interrupted"):
-        assert words in " ".join(done.output.split())
+        assert words in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ def test_help_lists_outputs() -> None:
     ],
 )
 def test_impossible_options(arguments: list[str], code: int, words: str) -> None:
-    done = CliRunner().invoke(analyze, arguments)
-    assert done.exit_code == code
-    assert words in done.output
-    assert "Traceback" not in done.output
+    result = CliRunner().invoke(analyze, arguments)
+    assert result.exit_code == code
+    assert words in result.output
+    assert "Traceback" not in result.output
 
 
 def test_unrecognized_source_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_unrecognized_source_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     remark = issue("nothing_read", "nothing in it was understood; for example: unheard of", keys=str(log))
     outcome = Outcome([], [], [remark], None)
     monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_: outcome)
-    done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1, done.output
-    assert f"! {log}: nothing in it was understood; for example: unheard of" in done.output
+    result = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1, result.output
+    assert f"! {log}: nothing in it was understood; for example: unheard of" in result.output
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_ci_may_fail_on_findings(
 
     monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", analysed)
     arguments = [str(log), "--out", str(tmp_path / "out"), "--fail-on", asked, "--last", "1h", "--group", "orders-*"]
-    done = CliRunner().invoke(analyze, arguments)
-    assert done.exit_code == code, done.output
+    result = CliRunner().invoke(analyze, arguments)
+    assert result.exit_code == code, result.output
     (window,) = windows
     assert window.groups == ("orders-*",)
     assert abs(window.since_ms - (time.time() - 3_600) * 1000) < 60_000
@@ -290,10 +290,10 @@ def test_following_ends_on_an_interrupt(
     monkeypatch.setattr("kohort.pipeline.session.spark_session", started)
     monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    done = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    result = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    assert done.exit_code == 0, done.output
-    assert "refused" not in done.output
+    assert result.exit_code == 0, result.output
+    assert "refused" not in result.output
 
 
 def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -305,16 +305,16 @@ def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("kohort.cli.analyze.AGAIN_S", 0.0)
     monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
     monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
-    done = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
-    assert done.exit_code == 130, done.output
+    result = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    assert result.exit_code == 130, result.output
 
 
 def test_unusable_output_folder(tmp_path: Path) -> None:
     def tried(*arguments: str) -> str:
-        done = CliRunner().invoke(analyze, list(arguments))
-        assert done.exit_code == 1
-        assert "Traceback" not in done.output
-        return done.output
+        result = CliRunner().invoke(analyze, list(arguments))
+        assert result.exit_code == 1
+        assert "Traceback" not in result.output
+        return result.output
 
     log = tmp_path / "server.log"
     log.write_text("[2026-11-21 10:00:00,000] INFO [GroupCoordinator id=1] (kafka)\n")
@@ -331,6 +331,6 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kohort.cli.analyze._run", interrupted)
-    done = CliRunner().invoke(analyze, ["/nowhere"])
-    assert done.exit_code == 130
-    assert "no report was written" in done.output
+    result = CliRunner().invoke(analyze, ["/nowhere"])
+    assert result.exit_code == 130
+    assert "no report was written" in result.output

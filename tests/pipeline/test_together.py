@@ -24,9 +24,9 @@ ALL = dict.fromkeys(("a", "b", "c", "d"), (0, 100000))
 
 def test_most_groups_at_the_same_time() -> None:
     still = {"a": [(10_000, 19_000)], "b": [(11_000, 18_000)], "c": [(10_500, 20_000)], "d": [(10_800, 21_000)]}
-    (found,) = outages(still, ALL)
-    assert (found.groups, found.of) == (("a", "b", "c", "d"), 4)
-    assert (found.start_ms, found.end_ms) == (11_000, 18_000)
+    (outage,) = outages(still, ALL)
+    assert (outage.groups, outage.of) == (("a", "b", "c", "d"), 4)
+    assert (outage.start_ms, outage.end_ms) == (11_000, 18_000)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_readers_see_complete_files(tmp_path: Path) -> None:
         hidden.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
-    assert [each.name for each in tmp_path.iterdir()] == ["findings.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["findings.json"]
 
 
 def test_failed_write_keeps_old_file(tmp_path: Path) -> None:

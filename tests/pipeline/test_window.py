@@ -77,7 +77,7 @@ def test_window_keeps_events_and_members(tmp_path: Path) -> None:
     assert all(stopped - 3_000 <= r.stable_ms <= stopped + 30_000 for r in analysis.rebalances)
     assert len(analysis.rebalances) < len(analyse(whole["suspended"]).rebalances)
     commits = cut["suspended"].commits.values()
-    assert all(stopped - 3_000 <= ms <= stopped + 30_000 for each in commits for ms in each.ts_ms.tolist())
+    assert all(stopped - 3_000 <= ms <= stopped + 30_000 for commit in commits for ms in commit.ts_ms.tolist())
     (found,) = [finding for finding in diagnose(analysis) if finding.rule == "R03"]
     assert found.clients == ["c-4"]
     assert analysis.span_ms[0] >= stopped - 3_000

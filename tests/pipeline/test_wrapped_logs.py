@@ -24,8 +24,16 @@ def told(path: Path, text: str) -> tuple[list[GroupEvent], list[Issue]]:
 
 def facts(events: list[GroupEvent]) -> list[tuple[object, ...]]:
     return [
-        (each.ts, each.kind, each.group_id, each.generation, each.member_id, each.members, tuple(each.evicted or ()))
-        for each in events
+        (
+            event.ts,
+            event.kind,
+            event.group_id,
+            event.generation,
+            event.member_id,
+            event.members,
+            tuple(event.evicted or ()),
+        )
+        for event in events
     ]
 
 
@@ -78,8 +86,8 @@ def test_kafka_1_x_log_lines(tmp_path: Path) -> None:
         "Group orders with generation 3 is now empty (__consumer_offsets-31)",
     )
     stamp, logger = "[2024-03-05 10:00:00,500] INFO [GroupCoordinator 1]:", "(kafka.coordinator.group.GroupCoordinator)"
-    events, issues = told(tmp_path / "server.log", "\n".join(f"{stamp} {each} {logger}" for each in words))
-    assert [(each.kind, each.group_id, each.generation) for each in events] == [
+    events, issues = told(tmp_path / "server.log", "\n".join(f"{stamp} {word} {logger}" for word in words))
+    assert [(event.kind, event.group_id, event.generation) for event in events] == [
         ("rebalance_started", "orders", 1),
         ("join_completed", "orders", 2),
         ("assignment_received", "orders", 2),

@@ -155,14 +155,14 @@ class Consumers(Grouped):
 
     def changes_topics(self) -> None:
         topics = self.cluster.topics
-        known = topics.by_name(COMES_AND_GOES)
+        topic = topics.by_name(COMES_AND_GOES)
         self.say("topics change")
-        if known is None:
+        if topic is None:
             self._create(COMES_AND_GOES, 2)
         elif self.random.random() < 0.6:
-            self.broker.server.act(partial(self._delete, known))
-        elif len(known.partitions) < 4:
-            topics.grow(known, len(known.partitions) + 1, None)
+            self.broker.server.act(partial(self._delete, topic))
+        elif len(topic.partitions) < 4:
+            topics.grow(topic, len(topic.partitions) + 1, None)
 
     # The end
 

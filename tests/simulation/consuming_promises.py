@@ -142,7 +142,7 @@ def _compare(consumers: Consumers, node: Node, index: int, batches: Any) -> None
             loading.apply_batch(data, batch)
     loading.finish(consumers.now_ms())
     told, known = picture(other), picture(live)
-    for group_id in {each.group_id for each in live.groups.values() if each.partition == index} | told.keys():
+    for group_id in {group.group_id for group in live.groups.values() if group.partition == index} | told.keys():
         if live.classic_group(group_id) is not None and (consumers.writes.fails or known[group_id] is None):
             continue  # what a classic group shows while writes fail: tests/coordinator/test_appends.py
         if group_id not in known and may_be_forgotten(live, told[group_id]):
@@ -160,7 +160,7 @@ def everything_is_consumed(consumers: Consumers) -> None:
         for topic in consumers.cluster.topics:
             wanted = any(topic.name in member.names for member in members)
             if wanted and (topic.name in STABLE_TOPICS or topic.name in names):
-                missing = {(topic.topic_id, each.index) for each in topic.partitions} - set(owned)
+                missing = {(topic.topic_id, partition.index) for partition in topic.partitions} - set(owned)
                 missing -= _rightly_missing(consumers, group_id, missing)
                 assert not missing, f"{group_id}: {topic.name} is not consumed as a whole"
     consumers.no_commit_is_lost()

@@ -79,8 +79,10 @@ class Worker(ShareConsumer):
         words = words or {}
         finals = {at: self._finals(at, types) for at, types in words.items()}
         self._notes(words, finals)
-        asked = Asked(self.world.ledger.turn, self.world.now_ms(), self.member_id, node, self.world.eras(self.group_id))
-        self._sent[node] = Sent(said, words, asked, finals)
+        request = Asked(
+            self.world.ledger.turn, self.world.now_ms(), self.member_id, node, self.world.eras(self.group_id)
+        )
+        self._sent[node] = Sent(said, words, request, finals)
         self.world.ledger.turn += 1
         client.says(frame(said.api, SHARE_VERSIONS[said.api], 1, client_id=self.name, **said.fields))
         self.listens()
@@ -195,11 +197,13 @@ class Worker(ShareConsumer):
             for part in topic.partitions:
                 assert part.error_code in OF_PARTITIONS, part.error_code
                 self.world.happened[f"fetched {part.error_code.name}"] += 1
-        for each in delivered(response):
-            offsets = range(each.first_offset, each.last_offset + 1)
-            self.world.say(f"  {self} is given {each.at[1]} {offsets[0]}-{offsets[-1]} for the {each.deliveries}. time")
-            self.world.was_delivered(self, each, asked, until_ms)
-            self.in_hand.setdefault(node, {}).setdefault(each.at, set()).update(offsets)
+        for delivery in delivered(response):
+            offsets = range(delivery.first_offset, delivery.last_offset + 1)
+            self.world.say(
+                f"  {self} is given {delivery.at[1]} {offsets[0]}-{offsets[-1]} for the {delivery.deliveries}. time"
+            )
+            self.world.was_delivered(self, delivery, asked, until_ms)
+            self.in_hand.setdefault(node, {}).setdefault(delivery.at, set()).update(offsets)
 
     # What it does
 
@@ -259,7 +263,7 @@ class Worker(ShareConsumer):
 
     def closes(self) -> None:
         """Close one of its sessions, or leave the group."""
-        nodes = [each for each in self.sessions if each not in self._sent]
+        nodes = [session for session in self.sessions if session not in self._sent]
         if nodes and self.world.random.random() < 0.7:
             node = self.world.random.choice(nodes)
             words = self._words(node) if self.sessions[node].epoch > 0 else {}

@@ -224,9 +224,9 @@ class Queues(Bank):
         """Write some records without a transaction."""
         partition, count = self.random.randrange(PARTITIONS), self.random.choice((1, 1, 3, 8, 20))
         records = [Record(None, b"plain", self.cluster.clock.epoch_ms) for _ in range(count)]
-        told = self.sends(partition, build_batch(records), None)
-        if told is not None and told[0] is E.none:
-            self.plain += [(partition, told[1] + number, b"plain") for number in range(count)]
+        response = self.sends(partition, build_batch(records), None)
+        if response is not None and response[0] is E.none:
+            self.plain += [(partition, response[1] + number, b"plain") for number in range(count)]
 
     def passes(self) -> None:
         self.broker.loop.wait(self.random.choices((1, 50, 500, 2_500), (40, 30, 20, 6))[0])
@@ -345,5 +345,5 @@ class Queues(Bank):
         in_flight = known.in_flight
         if in_flight.is_empty:
             return in_flight.start >= high_watermark
-        left = in_flight.ranges_between(in_flight.start, in_flight.end)
-        return in_flight.end + 1 >= high_watermark and all(IS_TERMINAL[in_flight.states[index]] for index in left)
+        ranges = in_flight.ranges_between(in_flight.start, in_flight.end)
+        return in_flight.end + 1 >= high_watermark and all(IS_TERMINAL[in_flight.states[index]] for index in ranges)

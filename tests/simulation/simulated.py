@@ -180,9 +180,9 @@ class Simulation:
         if self.random.random() < 0.003:
             span_ms = 400_000
         self.say(f"after {span_ms}")
-        seen = len(self.world.transitions)
+        count = len(self.world.transitions)
         self.world.after(span_ms)
-        for transition in self.world.transitions[seen:]:
+        for transition in self.world.transitions[count:]:
             self.say(f"  ({transition})")
 
     def log_writes(self) -> None:

@@ -129,7 +129,9 @@ class Streaming(Grouped):
         """Stop all threads of a process without a leave."""
         one = self.random.choice(self.members)
         self.say(f"process {one.process_id} of {one.group_id} dies")
-        dead = [each for each in self.members if (each.group_id, each.process_id) == (one.group_id, one.process_id)]
+        dead = [
+            member for member in self.members if (member.group_id, member.process_id) == (one.group_id, one.process_id)
+        ]
         for thread in dead:
             thread.forget()
             thread.silent_until_ms = self.now_ms() + self.random.choice((0, 5_000, 15_000))

@@ -171,7 +171,7 @@ def _check_tasks(streaming: Streaming, group: StreamsGroup, threads: list[Thread
         standby.update(copies)
     replicas = min(streaming.replicas[group.group_id], len({thread.process_id for thread in threads}) - 1)
     for name, tasks in group.configured.tasks.items():
-        for task in ((name, each) for each in range(tasks)):
+        for task in ((name, number) for number in range(tasks)):
             assert active[task] == 1, f"{group.group_id}: {task} has no owner"
             wanted = replicas if name in group.configured.stateful else 0
             assert standby[task] == wanted, f"{group.group_id}: {task} has {standby[task]} standbys, not {wanted}"

@@ -107,9 +107,9 @@ class Company(RestlessCluster):
         assert topic is not None
         client = self.client_of(topic.partitions[index].leader)
         assert client is not None
-        asked = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 24)
+        partition = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 24)
         answer = client.asks("fetch", 11, max_wait_ms=0, min_bytes=1, max_bytes=1 << 24,
-                             topics=(FetchTopic(topic=name, partitions=(asked,)),))  # fmt: skip
+                             topics=(FetchTopic(topic=name, partitions=(partition,)),))  # fmt: skip
         (part,) = answer.responses[0].partitions
         assert part.error_code is E.none
         data, values, at = b"".join(part.records), [], 0

@@ -59,10 +59,10 @@ def _log_tells_the_same(partition) -> None:  # type: ignore[no-untyped-def]
     for batch in partition.log.batches():
         for header in read_batches(batch):
             replayed.replay(batch, header)
-    known = partition.producers
+    producers = partition.producers
     end = partition.log.high_watermark
-    assert replayed.transactions.aborted_in(0, end) == known.transactions.aborted_in(0, end)
+    assert replayed.transactions.aborted_in(0, end) == producers.transactions.aborted_in(0, end)
     assert replayed.transactions.last_stable_offset(end) == end
     assert [(each.producer_id, each.epoch, each.last_sequence) for each in replayed.described()] == [
-        (each.producer_id, each.epoch, each.last_sequence) for each in known.described()
+        (each.producer_id, each.epoch, each.last_sequence) for each in producers.described()
     ]

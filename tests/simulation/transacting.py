@@ -150,10 +150,10 @@ class Bank(RestlessCluster):
             producer_epoch=producer.epoch,
             base_sequence=sequence,
         )
-        told = self.sends(partition, batch, producer)
-        if told is None:
+        response = self.sends(partition, batch, producer)
+        if response is None:
             return
-        error, offset = told
+        error, offset = response
         self.say(f"{producer.id}.{producer.epoch} writes {value.decode()} to {partition} <- {error.name}")
         if error is E.none:
             producer.sequences[partition] = sequence + 1
@@ -207,10 +207,10 @@ class Bank(RestlessCluster):
         partition, batch, offset = producer.last_batch
         if producer.sequences[partition] - 1 != read_batches(batch)[0].base_sequence:
             return
-        told = self.sends(partition, batch, producer)
-        if told is not None and told[0] is E.none:
+        response = self.sends(partition, batch, producer)
+        if response is not None and response[0] is E.none:
             self.counts["repeated"] += 1
-            assert told[1] == offset
+            assert response[1] == offset
 
     def commits_offset(self) -> None:
         producer = self.somebody()
@@ -278,9 +278,9 @@ class Bank(RestlessCluster):
         partition = self.random.randrange(PARTITIONS)
         self.number += 1
         value = b"plain %d" % self.number
-        told = self.sends(partition, build_batch([Record(None, value, self.cluster.clock.epoch_ms)]), None)
-        if told is not None and told[0] is E.none:
-            self.plain.append((partition, told[1], value))
+        response = self.sends(partition, build_batch([Record(None, value, self.cluster.clock.epoch_ms)]), None)
+        if response is not None and response[0] is E.none:
+            self.plain.append((partition, response[1], value))
 
     def follows(self) -> None:
         self.random.choice(self.readers).polls()
@@ -321,7 +321,7 @@ class Bank(RestlessCluster):
 
     def works(self) -> list[Work]:
         """Return all transactions that wrote anything."""
-        running = [each.work for each in self.producers if each.work is not None]
+        running = [producer.work for producer in self.producers if producer.work is not None]
         return list({id(each): each for each in (*self.done, *running)}.values())
 
     def settle(self) -> None:
@@ -335,7 +335,7 @@ class Bank(RestlessCluster):
 
     def committed_records(self, partition: int) -> list[tuple[int, bytes]]:
         """Return offsets and values that a read_committed reader must get from a partition."""
-        works = [record for each in self.works() if each.committed for record in each.records]
+        works = [record for transaction in self.works() if transaction.committed for record in transaction.records]
         return sorted((offset, value) for index, offset, value in (*works, *self.plain) if index == partition)
 
     def committed_offsets(self) -> dict[tuple[str, int], int]:

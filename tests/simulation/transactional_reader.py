@@ -81,7 +81,10 @@ class Reader:
         """Skip aborted records like Kafka's `CompletedFetch`."""
         data = b"".join(part.records or ())
         index = part.partition_index
-        aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions)
+        aborted = sorted(
+            (aborted_transaction.first_offset, aborted_transaction.producer_id)
+            for aborted_transaction in part.aborted_transactions
+        )
         ended: set[int] = set()
         for batch in read_batches(data):
             while aborted and aborted[0][0] <= batch.last_offset:

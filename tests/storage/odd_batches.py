@@ -406,8 +406,11 @@ def in_words(part: Any) -> dict[str, Any]:
         said["tells log start"] = part.log_start_offset >= 0
         said["message"] = part.error_message and _TIMES.sub("<time>", part.error_message)
         said["records"] = [
-            [each.batch_index, each.batch_index_error_message and _TIMES.sub("<time>", each.batch_index_error_message)]
-            for each in part.record_errors
+            [
+                record_error.batch_index,
+                record_error.batch_index_error_message and _TIMES.sub("<time>", record_error.batch_index_error_message),
+            ]
+            for record_error in part.record_errors
         ]
     else:
         said["tells append time"] = part.log_append_time_ms >= 0
@@ -431,5 +434,5 @@ def stored_in_words(records: bytes, offset: int, sent: bytes, now_ms: int) -> di
 @cache
 def answers() -> dict[str, dict[str, Any]]:
     """Load Kafka's responses to all cases."""
-    found: dict[str, dict[str, Any]] = json.loads(ANSWERS.read_text())
-    return found
+    document: dict[str, dict[str, Any]] = json.loads(ANSWERS.read_text())
+    return document

@@ -34,7 +34,7 @@ class OnDisk:
         self.directory = DataDirectory(self.path, disk=self.disk, delays=self.delays)
         self.topics = Topics([1], lambda: ID, storage=self.directory)
         for saved in self.directory.saved.topics.values():
-            partitions = [(each.replicas, each.leader_epoch) for each in saved.partitions]
+            partitions = [(partition.replicas, partition.leader_epoch) for partition in saved.partitions]
             self.topics.restore(saved.name, saved.topic_id, saved.configs, partitions)
         self.topics.producer_ids_from(self.directory.saved.next_producer_id)
         self.directory.begin()

@@ -53,10 +53,10 @@ def answer_to(connection: Connection, case: Case, now_ms: int) -> dict[str, Any]
     if response is None:
         return None
     part = response.responses[0].partition_responses[0]
-    said = in_words(part)
+    description = in_words(part)
     if not part.error_code:
-        said["stored"] = stored(connection, case, part.base_offset, now_ms)
-    return said
+        description["stored"] = stored(connection, case, part.base_offset, now_ms)
+    return description
 
 
 def stored(connection: Connection, case: Case, offset: int, now_ms: int) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def main() -> None:
         )
         for name, configs in TOPICS.items()
     )  # fmt: skip
-    made = connection.ask(create_topics.MESSAGE, 7, topics=topics, timeout_ms=10_000, validate_only=False)
-    assert all(each.error_code.name == "none" for each in made.topics), made
+    response = connection.ask(create_topics.MESSAGE, 7, topics=topics, timeout_ms=10_000, validate_only=False)
+    assert all(topic.error_code.name == "none" for topic in response.topics), response
     time.sleep(2)
     answers: dict[str, Any] = {}
     for name, case in CASES.items():

@@ -47,9 +47,9 @@ def test_small_log_keeps_history_in_memory() -> None:
     log = PartitionLog(LogConfig(compact=True, delete=False))
     for number in range(3_000):
         log.append(batch((b"group %d" % (number % 20), bytes(60))), wall_ms=0)
-    before = contents(log.read(0, EVERYTHING))
+    old_contents = contents(log.read(0, EVERYTHING))
     run(log)
-    assert contents(log.read(0, EVERYTHING)) == before
+    assert contents(log.read(0, EVERYTHING)) == old_contents
 
 
 def test_within_a_batch_too() -> None:
@@ -159,10 +159,10 @@ def test_unreadable_batches_are_kept() -> None:
 
 def test_compacts_closed_segments_only() -> None:
     log = compacted_log((b"key %d" % (n % 3), b"%d" % n) for n in range(200))
-    before = log.size_bytes
+    old_size_bytes = log.size_bytes
     assert log.needs_compaction(0)
     run(log)
-    assert log.size_bytes < before / 3
+    assert log.size_bytes < old_size_bytes / 3
     assert not log.needs_compaction(0)
     assert log.log_start_offset == 0
     assert log.log_end_offset == 200
@@ -225,12 +225,12 @@ def test_compaction_preserves_last_values(batches: list[tuple[list[Pair], bool]]
     log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1_000))
     for pairs, compressed in batches:
         log.append(batch(*pairs, attributes=int(compressed)), wall_ms=0)
-    before = contents(log.read(0, EVERYTHING))
+    old_contents = contents(log.read(0, EVERYTHING))
     run(log, wall_ms=500)
     after = contents(log.read(0, EVERYTHING))
-    latest = {key: value for _, key, value in before}
+    latest = {key: value for _, key, value in old_contents}
     assert {key: value for _, key, value in after} == latest
-    assert [each for each in before if each in after] == after
+    assert [each for each in old_contents if each in after] == after
     assert log.size_bytes == sum(map(len, log.read(0, EVERYTHING)))
     run(log, wall_ms=2 * DAY_MS)
     remaining = {key: value for _, key, value in contents(log.read(0, EVERYTHING))}

@@ -13,70 +13,70 @@ from tests.support.batches import batch
 
 
 def test_topics_survive_restart(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    created = there.topics.create("payments", 3, configs={"retention.ms": "1000"}, topic_id=UUID(int=8))
+    on_disk = OnDisk(tmp_path)
+    created = on_disk.topics.create("payments", 3, configs={"retention.ms": "1000"}, topic_id=UUID(int=8))
     assert isinstance(created, Topic)
-    there.topics.grow(created, 5)
-    there.topics.configure(created, {"retention.ms": "2000"})
-    there.dies_and_comes_back()
-    found = there.topics.by_name("payments")
-    assert found is not None
-    assert (found.topic_id, len(found.partitions)) == (UUID(int=8), 5)
-    assert found.configs == {"retention.ms": "2000"}
-    assert found.log_config.retention_ms == 2_000
-    assert there.topics.by_id(ID) is there.topic
+    on_disk.topics.grow(created, 5)
+    on_disk.topics.configure(created, {"retention.ms": "2000"})
+    on_disk.dies_and_comes_back()
+    topic = on_disk.topics.by_name("payments")
+    assert topic is not None
+    assert (topic.topic_id, len(topic.partitions)) == (UUID(int=8), 5)
+    assert topic.configs == {"retention.ms": "2000"}
+    assert topic.log_config.retention_ms == 2_000
+    assert on_disk.topics.by_id(ID) is on_disk.topic
 
 
 def test_recreated_topic_is_empty(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    there.log.append(batch(b"x"), wall_ms=0)
-    there.topics.delete(there.topic)
-    assert not there.folder.exists()
-    there.topics.create(NAME, 1, topic_id=UUID(int=9))
-    assert there.log.log_end_offset == 0
-    there.dies_and_comes_back()
-    assert (there.topic.topic_id, there.log.log_end_offset) == (UUID(int=9), 0)
+    on_disk = OnDisk(tmp_path)
+    on_disk.log.append(batch(b"x"), wall_ms=0)
+    on_disk.topics.delete(on_disk.topic)
+    assert not on_disk.folder.exists()
+    on_disk.topics.create(NAME, 1, topic_id=UUID(int=9))
+    assert on_disk.log.log_end_offset == 0
+    on_disk.dies_and_comes_back()
+    assert (on_disk.topic.topic_id, on_disk.log.log_end_offset) == (UUID(int=9), 0)
 
 
 def test_validate_only_leaves_nothing(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    there.topics.create("payments", 3, topic_id=UUID(int=8), validate_only=True)
-    there.dies_and_comes_back()
-    assert len(there.topics) == 1
+    on_disk = OnDisk(tmp_path)
+    on_disk.topics.create("payments", 3, topic_id=UUID(int=8), validate_only=True)
+    on_disk.dies_and_comes_back()
+    assert len(on_disk.topics) == 1
 
 
 def test_leaders_epochs_are_remembered(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    partition = there.topic.partitions[0]
+    on_disk = OnDisk(tmp_path)
+    partition = on_disk.topic.partitions[0]
     partition.leader_epoch = 5
-    there.topics.moved(there.topic, partition)
-    there.dies_and_comes_back()
-    assert there.topic.partitions[0].leader_epoch == 5
+    on_disk.topics.moved(on_disk.topic, partition)
+    on_disk.dies_and_comes_back()
+    assert on_disk.topic.partitions[0].leader_epoch == 5
 
 
 def test_producer_ids_are_unique_across_restarts(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    seen = [there.topics.next_producer_id() for _ in range(3)]
-    there.dies_and_comes_back()
-    seen += [there.topics.next_producer_id() for _ in range(1_500)]
-    there.stops_and_comes_back()
-    seen.append(there.topics.next_producer_id())
+    on_disk = OnDisk(tmp_path)
+    seen = [on_disk.topics.next_producer_id() for _ in range(3)]
+    on_disk.dies_and_comes_back()
+    seen += [on_disk.topics.next_producer_id() for _ in range(1_500)]
+    on_disk.stops_and_comes_back()
+    seen.append(on_disk.topics.next_producer_id())
     assert len(set(seen)) == len(seen)
 
 
 def test_first_record_creates_partition_folder(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    assert not there.folder.exists()
-    there.log.append(batch(b"x"), wall_ms=0)
-    assert sorted(path.name for path in there.folder.iterdir()) == [f"{0:020}.log", "partition.metadata"]
-    assert (there.folder / "partition.metadata").read_text() == "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAABw\n"
+    on_disk = OnDisk(tmp_path)
+    assert not on_disk.folder.exists()
+    on_disk.log.append(batch(b"x"), wall_ms=0)
+    assert sorted(path.name for path in on_disk.folder.iterdir()) == [f"{0:020}.log", "partition.metadata"]
+    assert (on_disk.folder / "partition.metadata").read_text() == "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAABw\n"
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
+    on_disk = OnDisk(tmp_path)
     with pytest.raises(DataDirectoryError, match="in use by another broker"):
         DataDirectory(tmp_path)
-    there.directory.close()
+    on_disk.directory.close()
     DataDirectory(tmp_path).abandon()
 
 
@@ -115,8 +115,8 @@ def test_rejects_newer_format(tmp_path: Path) -> None:
 
 
 def test_rejects_damaged_journal(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
-    there.directory.close()
+    on_disk = OnDisk(tmp_path)
+    on_disk.directory.close()
     journal = tmp_path / "topics.jsonl"
     whole = journal.read_text()
     journal.write_text(whole + '{"topic":"cut sho')
@@ -128,11 +128,11 @@ def test_rejects_damaged_journal(tmp_path: Path) -> None:
 
 
 def test_adopts_partition_folders(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path / "one")
-    there.log.append(batch(b"x"), wall_ms=0)
-    there.directory.close()
+    on_disk = OnDisk(tmp_path / "one")
+    on_disk.log.append(batch(b"x"), wall_ms=0)
+    on_disk.directory.close()
     (tmp_path / "two").mkdir()
-    there.folder.rename(tmp_path / "two" / "orders-3")
+    on_disk.folder.rename(tmp_path / "two" / "orders-3")
     strange = DataDirectory(tmp_path / "two")
     assert strange.adopted == {"orders": 4}
     assert strange.id_of("orders") == ID
@@ -140,8 +140,8 @@ def test_adopts_partition_folders(tmp_path: Path) -> None:
 
 
 def test_unknown_folder_is_set_aside(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path)
+    on_disk = OnDisk(tmp_path)
     (tmp_path / "orders-7").mkdir()
-    assert there.dies_and_comes_back() == ["orders-7 belongs to no topic there is; it is kept as orders-7-stray"]
+    assert on_disk.dies_and_comes_back() == ["orders-7 belongs to no topic there is; it is kept as orders-7-stray"]
     assert (tmp_path / "orders-7-stray").is_dir()
-    assert there.dies_and_comes_back() == []
+    assert on_disk.dies_and_comes_back() == []

@@ -81,18 +81,18 @@ def test_disk_equals_memory(story: list[Pair], more: list[Pair]) -> None:
 
 def interrupted(path: Path, after: int) -> tuple[OnDisk, dict[bytes | None, bytes | None], bool]:
     disk = CutOff()
-    there = OnDisk(path, disk, **COMPACTED)
-    fill(there.log, [(b"key-%d" % (number % 7), b"%d" % number * 20) for number in range(60)])
-    before = last_values(there.log)
-    assert len(there.segments()) > 5
+    on_disk = OnDisk(path, disk, **COMPACTED)
+    fill(on_disk.log, [(b"key-%d" % (number % 7), b"%d" % number * 20) for number in range(60)])
+    old_values = last_values(on_disk.log)
+    assert len(on_disk.segments()) > 5
     disk.left = after
     try:
-        compact(there.log)
+        compact(on_disk.log)
         done = True
     except PowerCut:
         done = False
     disk.left = EVERYTHING
-    return there, before, done
+    return on_disk, old_values, done
 
 
 @pytest.mark.long
@@ -115,24 +115,24 @@ def test_interrupted_compaction_loses_nothing(tmp_path: Path, ends: Callable[[On
 
 
 def test_compaction_state_survives_restart(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, **COMPACTED)
-    fill(there.log, [(b"key", b"%d" % number * 30) for number in range(30)])
-    assert there.log.needs_compaction(1_000)
-    compact(there.log)
-    assert not there.log.needs_compaction(1_000)
-    there.dies_and_comes_back()
-    assert not there.log.needs_compaction(1_000)
-    there.directory.close()
+    on_disk = OnDisk(tmp_path, **COMPACTED)
+    fill(on_disk.log, [(b"key", b"%d" % number * 30) for number in range(30)])
+    assert on_disk.log.needs_compaction(1_000)
+    compact(on_disk.log)
+    assert not on_disk.log.needs_compaction(1_000)
+    on_disk.dies_and_comes_back()
+    assert not on_disk.log.needs_compaction(1_000)
+    on_disk.directory.close()
 
 
 def test_deletes_topic_during_compaction(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, **COMPACTED)
-    fill(there.log, [(b"key", b"%d" % number * 30) for number in range(30)])
-    steps = there.log.compact(1_000)
+    on_disk = OnDisk(tmp_path, **COMPACTED)
+    fill(on_disk.log, [(b"key", b"%d" % number * 30) for number in range(30)])
+    steps = on_disk.log.compact(1_000)
     next(steps)
-    log = there.log
-    there.topics.delete(there.topic)
+    log = on_disk.log
+    on_disk.topics.delete(on_disk.topic)
     assert list(steps) == []
     assert log.size_bytes == 0
-    assert not there.folder.exists()
-    there.directory.close()
+    assert not on_disk.folder.exists()
+    on_disk.directory.close()

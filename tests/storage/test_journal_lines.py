@@ -40,7 +40,7 @@ def ours(tmp_path: Path) -> Path:
 
 
 def encoded(lines: list[Any]) -> bytes:
-    return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_rejects_duplicate_topic_names(tmp_path: Path) -> None:
 
 def test_rejects_invalid_and_ignores_unknown_configs(ours: Path) -> None:
     (ours / JOURNAL).write_bytes(encoded([{**TOPIC, "configs": {"segment.ms": "soon"}}, {"next_producer_id": 0}]))
-    before = contents(ours)
+    old_contents = contents(ours)
     with pytest.raises(DataDirectoryError, match=r"topic t: .*soon.*; correct that line"):
         Life(ours, Disk()).directory.close()
     process_is_gone(ours)
-    assert contents(ours) == before
+    assert contents(ours) == old_contents
     (ours / JOURNAL).write_bytes(encoded([{**TOPIC, "configs": {"of.tomorrow": "1"}}, {"next_producer_id": 0}]))
     life = Life(ours, Disk())
     assert life.cluster.topics.by_name("t") is not None
@@ -182,12 +182,12 @@ def test_damaged_journal_never_raises_traceback(seed: int, ours: Path) -> None:
         if random.random() < 0.5:
             data = _spoilt_bytes(data, random)
         (ours / JOURNAL).write_bytes(data)
-        before = contents(ours)
-        said = _starts(ours)
-        if said is None:
+        old_contents = contents(ours)
+        error = _starts(ours)
+        if error is None:
             started += 1
         else:
-            assert str(ours) in said
-            assert "\n" not in said
-            assert contents(ours) == before
+            assert str(ours) in error
+            assert "\n" not in error
+            assert contents(ours) == old_contents
     assert started

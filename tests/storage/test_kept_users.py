@@ -28,12 +28,15 @@ def upsertion(name: str, mechanism: int = 1) -> ScramCredentialUpsertion:
 def alters(broker: Broker, *upsertions: ScramCredentialUpsertion, gone: str = "") -> list[ErrorCode]:
     deletions = (ScramCredentialDeletion(name=gone, mechanism=1),) if gone else ()
     answer = broker.client().asks("alter_user_scram_credentials", 0, deletions=deletions, upsertions=upsertions)
-    return [each.error_code for each in answer.results]
+    return [result.error_code for result in answer.results]
 
 
 def users(broker: Broker) -> dict[str, list[tuple[int, int]]]:
     answer = broker.client().asks("describe_user_scram_credentials", 0, users=None)
-    return {each.user: [(info.mechanism, info.iterations) for info in each.credential_infos] for each in answer.results}
+    return {
+        result.user: [(info.mechanism, info.iterations) for info in result.credential_infos]
+        for result in answer.results
+    }
 
 
 def restarted(directory: DataDirectory) -> Broker:
@@ -61,8 +64,8 @@ def test_no_password_is_in_the_file(tmp_path: Path) -> None:
 
 
 def test_adds_users_before_and_after_start(tmp_path: Path) -> None:
-    told = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
-    assert told.output == "alice can log in with SCRAM-SHA-256\n"
+    result = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
+    assert result.output == "alice can log in with SCRAM-SHA-256\n"
     directory = DataDirectory(tmp_path / "new")
     broker = Broker(directory=directory)
     broker.cluster.topics.create("orders", 1, 1)
@@ -77,9 +80,9 @@ def test_adds_users_before_and_after_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("user", "code"), [("alice", 2), ("SCRAM-SHA-256=[name=a,password=very-secret,x=1]", 2)])
 def test_rejects_invalid_user(tmp_path: Path, user: str, code: int) -> None:
-    told = CliRunner().invoke(add_scram, [str(tmp_path), user])
-    assert told.exit_code == code
-    assert "very-secret" not in told.output
+    result = CliRunner().invoke(add_scram, [str(tmp_path), user])
+    assert result.exit_code == code
+    assert "very-secret" not in result.output
 
 
 def test_rejects_directory_of_others(tmp_path: Path) -> None:

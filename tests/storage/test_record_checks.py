@@ -46,7 +46,7 @@ class Reader:
 
     def record(self, compressed: bool) -> tuple[int, int, bool]:
         size = self.number()
-        left = len(self.bytes)
+        remaining = len(self.bytes)
         self.skip(1)
         time, offset, key = self.number(10, 64), self.number(), self.number()
         self.skip(key)
@@ -60,7 +60,7 @@ class Reader:
                 raise ValueError
             self.skip(name)
             self.skip(self.number())
-        if not compressed and left - len(self.bytes) != size:
+        if not compressed and remaining - len(self.bytes) != size:
             raise ValueError
         return time, offset, key >= 0
 

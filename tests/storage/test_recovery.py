@@ -20,10 +20,10 @@ EVERYTHING = 1 << 30
 @pytest.fixture
 def there(tmp_path: Path) -> OnDisk:
     """Three batches in one segment."""
-    made = OnDisk(tmp_path / "data")
+    on_disk = OnDisk(tmp_path / "data")
     for value in (b"one", b"two", b"three"):
-        made.log.append(batch(value, value), wall_ms=1_000)
-    return made
+        on_disk.log.append(batch(value, value), wall_ms=1_000)
+    return on_disk
 
 
 def values(log: PartitionLog) -> list[bytes | None]:
@@ -55,8 +55,8 @@ def test_torn_tail_is_cut_and_saved(there: OnDisk, tmp_path: Path) -> None:
         copy.log.append(batch(b"x"), wall_ms=0)
         copy.directory.abandon()
         segment(copy).write_bytes(data[:size])
-        (told,) = copy.dies_and_comes_back()
-        assert f"orders-0/{segment(copy).name}: {size - last} bytes cut from byte {last} on" in told
+        (repair,) = copy.dies_and_comes_back()
+        assert f"orders-0/{segment(copy).name}: {size - last} bytes cut from byte {last} on" in repair
         assert values(copy.log) == [b"one"] * 2 + [b"two"] * 2
         assert copy.log.append(batch(b"again"), wall_ms=0) == 4
         if any(data[last:size]):
@@ -69,9 +69,9 @@ def test_torn_tail_is_cut_and_saved(there: OnDisk, tmp_path: Path) -> None:
 def test_trailing_zeros_are_cut(there: OnDisk) -> None:
     with segment(there).open("ab") as file:
         file.write(bytes(1_000))
-    (told,) = there.dies_and_comes_back()
-    assert "1000 bytes cut" in told
-    assert "kept" not in told
+    (repair,) = there.dies_and_comes_back()
+    assert "1000 bytes cut" in repair
+    assert "kept" not in repair
     assert len(values(there.log)) == 6
     assert [path.name for path in there.folder.iterdir() if ".cut" in path.name] == []
 
@@ -82,9 +82,9 @@ def test_flipped_bit_costs_one_batch(there: OnDisk, bit: int) -> None:
     data = bytearray(before)
     data[second + bit // 8] ^= 0x40
     segment(there).write_bytes(data)
-    (told,) = there.dies_and_comes_back()
-    assert f"cut from byte {second} on" in told
-    assert "intact batches follow and stay" in told
+    (repair,) = there.dies_and_comes_back()
+    assert f"cut from byte {second} on" in repair
+    assert "intact batches follow and stay" in repair
     assert values(there.log) == [b"one"] * 2 + [b"three"] * 2
     assert offsets(there.log.read(2, EVERYTHING)) == [4]
     assert there.log.log_end_offset == 6
@@ -112,12 +112,12 @@ def test_rejects_other_message_formats(there: OnDisk) -> None:
 
 
 def test_segments_that_overlap_are_refused(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, segment_bytes=100)
+    on_disk = OnDisk(tmp_path, segment_bytes=100)
     for value in (b"one", b"two"):
-        there.log.append(batch(value, value), wall_ms=0)
-    shutil.copy(there.folder / there.segments()[0], there.folder / f"{1:020}.log")
+        on_disk.log.append(batch(value, value), wall_ms=0)
+    shutil.copy(on_disk.folder / on_disk.segments()[0], on_disk.folder / f"{1:020}.log")
     with pytest.raises(DataDirectoryError, match="begins before the end of the segment before it, 2"):
-        there.dies_and_comes_back()
+        on_disk.dies_and_comes_back()
 
 
 def test_leader_epochs_from_checkpoint_or_batches(there: OnDisk) -> None:
@@ -149,32 +149,34 @@ def test_producers_and_their_transactions_are_remembered(there: OnDisk) -> None:
     there.dies_and_comes_back()
     partition = there.topic.partitions[0]
     assert partition.last_stable_offset == there.log.high_watermark == 9
-    assert [each.first_offset for each in there.topics.producers_of(partition).transactions.aborted_in(0, 9)] == [6]
+    assert [
+        transaction.first_offset for transaction in there.topics.producers_of(partition).transactions.aborted_in(0, 9)
+    ] == [6]
 
 
 def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, segment_bytes=100)
+    on_disk = OnDisk(tmp_path, segment_bytes=100)
     for value in (b"one", b"two", b"three"):
-        there.log.append(batch(value, value), wall_ms=0)
-    there.log.delete_before(3)
-    assert there.segments() == [f"{base:020}.log" for base in (2, 4)]
-    there.dies_and_comes_back()
-    assert there.log.log_start_offset == 3
-    there.log.delete_before(6)
-    there.dies_and_comes_back()
-    assert (there.log.log_start_offset, there.log.log_end_offset) == (6, 6)
-    assert there.log.append(batch(b"x"), wall_ms=0) == 6
+        on_disk.log.append(batch(value, value), wall_ms=0)
+    on_disk.log.delete_before(3)
+    assert on_disk.segments() == [f"{base:020}.log" for base in (2, 4)]
+    on_disk.dies_and_comes_back()
+    assert on_disk.log.log_start_offset == 3
+    on_disk.log.delete_before(6)
+    on_disk.dies_and_comes_back()
+    assert (on_disk.log.log_start_offset, on_disk.log.log_end_offset) == (6, 6)
+    assert on_disk.log.append(batch(b"x"), wall_ms=0) == 6
 
 
 def test_stop_writes_index_of_open_segment(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, segment_bytes=10_000)
+    on_disk = OnDisk(tmp_path, segment_bytes=10_000)
     for number in range(30):
-        there.log.append(batch(b"x" * 1_000, at=1_000 + number), wall_ms=0)
-    first, *_, last = there.segments()
-    index = (there.folder / first).with_suffix(".index").read_bytes()
+        on_disk.log.append(batch(b"x" * 1_000, at=1_000 + number), wall_ms=0)
+    first, *_, last = on_disk.segments()
+    index = (on_disk.folder / first).with_suffix(".index").read_bytes()
     position = unpack_from(">ii", index)[1]
-    assert (there.folder / first).read_bytes()[position + 16] == 2
-    assert unpack_from(">qi", (there.folder / first).with_suffix(".timeindex").read_bytes(), -12 % 12)[0] >= 1_000
-    assert not (there.folder / last).with_suffix(".index").exists()
-    there.directory.close()
-    assert (there.folder / last).with_suffix(".index").exists()
+    assert (on_disk.folder / first).read_bytes()[position + 16] == 2
+    assert unpack_from(">qi", (on_disk.folder / first).with_suffix(".timeindex").read_bytes(), -12 % 12)[0] >= 1_000
+    assert not (on_disk.folder / last).with_suffix(".index").exists()
+    on_disk.directory.close()
+    assert (on_disk.folder / last).with_suffix(".index").exists()

@@ -210,7 +210,7 @@ def test_every_default_is_allowed() -> None:
     ],
 )
 def test_settings_no_topic_may_have(setting: str, words: str) -> None:
-    pairs = dict(each.split("=") for each in setting.split(" "))
+    pairs = dict(word.split("=") for word in setting.split(" "))
     assert refused(topics_of(), "topic", configs=pairs) == Refusal(ErrorCode.invalid_config, words)
 
 

@@ -59,12 +59,12 @@ class Story:
     @property
     def markers(self) -> list[int]:
         """Where markers stand."""
-        return [each.base_offset for each in self._headers() if each.attributes & CONTROL]
+        return [header.base_offset for header in self._headers() if header.attributes & CONTROL]
 
     @property
     def empty(self) -> list[tuple[int, int]]:
         """Offset and first sequence number of batches without records."""
-        return [(each.base_offset, each.base_sequence) for each in self._headers() if not each.record_count]
+        return [(header.base_offset, header.base_sequence) for header in self._headers() if not header.record_count]
 
     @property
     def stable(self) -> int:
@@ -84,7 +84,8 @@ class Story:
         """Return the records of a read_committed reader, which skips aborted ones like clients do."""
         stable = self.stable
         aborted = sorted(
-            (each.first_offset, each.producer_id) for each in self.producers.transactions.aborted_in(0, stable)
+            (transaction.first_offset, transaction.producer_id)
+            for transaction in self.producers.transactions.aborted_in(0, stable)
         )
         passed: set[int] = set()
         found = []
@@ -161,8 +162,8 @@ def test_last_producer_batch_stays_empty() -> None:
         story.compacts(after_ms=2_000)
         assert story.records() == [(5, b"a", b"3"), (6, b"b", b"3"), (7, b"z", b"open segment")]
         assert story.empty == [(2, 2), (3, 0)]
-        told = story.told_again()
-        assert told.last_batches() == story.producers.last_batches()
+        producers = story.told_again()
+        assert producers.last_batches() == story.producers.last_batches()
     story.producers.expire(100 * 86_400_000)
     story.compacts()
     assert story.empty == []
@@ -214,14 +215,14 @@ def test_open_segment_contains_marker() -> None:
 
 
 def test_adopts_log_from_disk(tmp_path: Path) -> None:
-    there = OnDisk(tmp_path, compact=True, delete=False, segment_bytes=200, delete_retention_ms=1_000)
+    on_disk = OnDisk(tmp_path, compact=True, delete=False, segment_bytes=200, delete_retention_ms=1_000)
     story = Story()
 
     def comes_back() -> None:
-        assert there.dies_and_comes_back() == []
-        story.log, story.producers = there.log, there.topics.producers_of(there.topic.partitions[0])
+        assert on_disk.dies_and_comes_back() == []
+        story.log, story.producers = on_disk.log, on_disk.topics.producers_of(on_disk.topic.partitions[0])
 
-    story.log, story.producers = there.log, there.topics.producers_of(there.topic.partitions[0])
+    story.log, story.producers = on_disk.log, on_disk.topics.producers_of(on_disk.topic.partitions[0])
     for number in range(30):
         story.writes((ADA, BOB)[number % 2], (b"key %d" % (number % 3), b"%d" % number))
         if number % 5 == 4:
@@ -238,7 +239,7 @@ def test_adopts_log_from_disk(tmp_path: Path) -> None:
     story.plainly((b"z", b"open segment"))
     story.compacts()
     assert {key: value for _, key, value in story.committed()}[b"key 0"] == b"undecided"
-    there.directory.close()
+    on_disk.directory.close()
 
 
 what_happens = st.one_of(
@@ -265,10 +266,10 @@ def test_read_committed_finds_last_values(story_of: list[tuple], segment: int) -
             before = story.producers.last_batches(), story.stable
             story.compacts(after_ms=who)
             plain.now_ms = story.now_ms
-            told = story.told_again()
+            producers = story.told_again()
             assert (story.producers.last_batches(), story.stable) == before
-            assert told.last_batches() == story.producers.last_batches()
-            assert told.transactions.last_stable_offset(story.log.high_watermark) == story.stable
+            assert producers.last_batches() == story.producers.last_batches()
+            assert producers.transactions.last_stable_offset(story.log.high_watermark) == story.stable
             _has_lost_nothing(story, plain)
             continue
         for each in (story, plain):

@@ -54,8 +54,8 @@ class Pair:
             self.member.generation = response.generation_id if name == "join_group" else response.member_epoch
             if name == "consumer_group_heartbeat" and response.assignment is not None:
                 self.owned = tuple(
-                    TopicPartitions(topic_id=each.topic_id, partitions=each.partitions)
-                    for each in response.assignment.topic_partitions
+                    TopicPartitions(topic_id=topic_partition.topic_id, partitions=topic_partition.partitions)
+                    for topic_partition in response.assignment.topic_partitions
                 )
         elif name == "consumer_group_heartbeat" and response.error_code in (
             ErrorCode.unknown_member_id,

@@ -207,8 +207,8 @@ class World:
             broker.loop.wait(length_ms)
             while broker.loop.run_soon():
                 pass
-        for each in self.pairs:
-            each.hears()
+        for pair in self.pairs:
+            pair.hears()
 
     def leaves(self, pair: Pair) -> None:
         member = MemberIdentity(member_id=pair.member.member_id, group_instance_id=None)
@@ -235,9 +235,9 @@ class World:
             pair.member = some_member(self.chance.choice(self.groups), self.chance)
 
     def grows(self, pair: Pair) -> None:
-        found = self.brokers[0].cluster.topics.by_name("t")
-        if found is not None and len(found.partitions) < 12:
-            more = CreatePartitionsTopic(name="t", count=len(found.partitions) + 1, assignments=None)
+        topic = self.brokers[0].cluster.topics.by_name("t")
+        if topic is not None and len(topic.partitions) < 12:
+            more = CreatePartitionsTopic(name="t", count=len(topic.partitions) + 1, assignments=None)
             for broker in self.brokers:
                 self.admin(broker).asks("create_partitions", 2, topics=(more,), timeout_ms=1_000, validate_only=False)
 
@@ -360,11 +360,11 @@ class World:
     def with_offsets(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
         parts = tuple(
             OffsetCommitRequestPartition(
-                partition_index=each.partition_index,
+                partition_index=partition.partition_index,
                 committed_offset=self.chance.choice((self.chance.randrange(1_000), *FILL_UP)),
-                committed_metadata=each.committed_metadata,
+                committed_metadata=partition.committed_metadata,
             )
-            for each in topic.partitions
+            for partition in topic.partitions
         )
         return OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=parts)
 

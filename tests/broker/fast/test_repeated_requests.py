@@ -71,7 +71,7 @@ def known(client: Client) -> RememberedRequests:
 
 
 def remembered(client: Client) -> list[CachedRequest]:
-    return [each for each in known(client).requests.values() if each.request is not None]
+    return [request for request in known(client).requests.values() if request.request is not None]
 
 
 def test_revoked_right_applies_immediately() -> None:
@@ -84,7 +84,7 @@ def test_revoked_right_applies_immediately() -> None:
         for offset in range(5):
             ada.says(commit(offset))
         assert errors(ada) == [ErrorCode.none] * 5
-        assert [each.kept is not None for each in remembered(ada)] == [True]
+        assert [request.kept is not None for request in remembered(ada)] == [True]
         take_back(broker, right)
         ada.says(commit(5))
         assert errors(ada) == [ErrorCode[error]]
@@ -151,7 +151,7 @@ def test_one_version_per_api_is_cached() -> None:
     for version in (0, 1, 4):
         for number in range(3):
             ada.says(frame("heartbeat", version, number, group_id="g", generation_id=1, member_id="m"))
-    assert [each.version for each in remembered(ada)] == [4]
+    assert [request.version for request in remembered(ada)] == [4]
     assert len(known(ada).requests) == 1
 
 
@@ -198,7 +198,7 @@ def says(broker: Broker, client: Client, *frames: bytes) -> None:
 
 
 def names_remembered(client: Client) -> list[str]:
-    return [each.api.spec.name for each in remembered(client)]
+    return [request.api.spec.name for request in remembered(client)]
 
 
 def test_heartbeat_of_next_generation_is_cached() -> None:
@@ -294,7 +294,7 @@ def test_changed_generation_bit(said: bytes, generation: str) -> None:
     broker = Broker()
     ada = broker.client()
     says(broker, ada, beat(1, said[7] if said[5] == 12 else 0), said, said, said)
-    (cached,) = [each for each in remembered(ada) if each.api.spec.key == said[5]]
+    (cached,) = [request for request in remembered(ada) if request.api.spec.key == said[5]]
     at = said.find((7).to_bytes(4, "big"), 12)
     for byte in range(12, len(said)):
         for bit in range(8):

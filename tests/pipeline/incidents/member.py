@@ -91,7 +91,7 @@ class _Process:
 
 
 def _names(partitions: list[Any]) -> list[str]:
-    return sorted(f"{each.topic}-{each.partition}" for each in partitions)
+    return sorted(f"{partition.topic}-{partition.partition}" for partition in partitions)
 
 
 if __name__ == "__main__":

@@ -42,20 +42,20 @@ RELEASES: dict[str, Words] = {"4.3": of_4_3, "3.6": of_3_6, "2.8": of_2_8, "1.1"
 
 
 def _older(line: str, words: Callable[[str, str], str | None]) -> str | None:
-    found = _COORDINATOR.search(line)
-    if found is None:
+    match = _COORDINATOR.search(line)
+    if match is None:
         return line
-    said = words(found["said"], f"(__consumer_offsets-{found['part']})")
-    return None if said is None else f"{line[: found.start()]}[GroupCoordinator {found['node']}]: {said} {_LOGGER}"
+    said = words(match["said"], f"(__consumer_offsets-{match['part']})")
+    return None if said is None else f"{line[: match.start()]}[GroupCoordinator {match['node']}]: {said} {_LOGGER}"
 
 
 def _said_by_3_6(said: str, partition: str) -> str | None:
     if any(words in said for words in _LOADED):
         return None
-    if left := _LEFT.match(said):
-        knows = f"memberId={left['id']}, groupInstanceId=None, clientId={left['client']}, clientHost=/10.0.0.9, "
+    if match := _LEFT.match(said):
+        knows = f"memberId={match['id']}, groupInstanceId=None, clientId={match['client']}, clientHost=/10.0.0.9, "
         knows += "sessionTimeoutMs=10000, rebalanceTimeoutMs=30000, supportedProtocols=List(range)"
-        return f"[Group {left['group']}] Member MemberMetadata({knows}) has left group through{said[left.end() :]}"
+        return f"[Group {match['group']}] Member MemberMetadata({knows}) has left group through{said[match.end() :]}"
     return _OF_GENERATION.sub(rf"\1 {partition}", said, count=1) if " generation " in said else said
 
 

@@ -33,7 +33,7 @@ class _Process:
 
     def run(self) -> None:
         while True:
-            records = [each for each in self._consumer.poll(timeout=POLL_S) if each.error() is None]
+            records = [record for record in self._consumer.poll(timeout=POLL_S) if record.error() is None]
             if records:
                 self._work(records)
             try:
@@ -50,8 +50,8 @@ class _Process:
     def _work(self, records: list[Any]) -> None:
         time.sleep(self._habits.get("hold_s", 0) + self._habits.get("record_s", 0) * len(records))
         done: dict[str, list[tuple[int, int, int]]] = {}
-        for each in records:
-            place = each.partition(), each.offset(), each.delivery_count()
+        for record in records:
+            place = record.partition(), record.offset(), record.delivery_count()
             done.setdefault(self._decided(*place), []).append(place)
         for how, places in done.items():
             for partition, offset, _ in places:

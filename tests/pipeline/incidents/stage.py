@@ -85,10 +85,10 @@ class Member:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
-            self._group.stage.truth.write({**told, "group": self._group.name})
+            document = json.loads(line)
+            self._group.stage.truth.write({**document, "group": self._group.name})
             with self._changed:
-                self._heard.add(str(told.get("event")))
+                self._heard.add(str(document.get("event")))
                 self._changed.notify_all()
 
 
@@ -268,7 +268,7 @@ class Stage:
         places = [TopicPartition(name, partition) for partition in range(self._topics[name])]
         ends = self._offsets(places, OffsetSpec.latest())
         self.admin.delete_records(
-            [TopicPartition(name, each.partition, max(0, ends[name][each.partition] - behind)) for each in places]
+            [TopicPartition(name, place.partition, max(0, ends[name][place.partition] - behind)) for place in places]
         )
 
     def transaction(self, name: str) -> Producer:

@@ -86,9 +86,9 @@ def test_replicas_follow_current_nodes(places: Places) -> None:
 def test_kafka_folders_become_topics(tmp_path: Path, log_stream: StringIO) -> None:
     old_broker = Places(tmp_path / "before").broker()
     old_broker.cluster.offsets_topic.create(0)
-    old_broker.cluster.append(
-        old_broker.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0
-    )  # type: ignore[union-attr]
+    offsets_topic = old_broker.cluster.topics.by_name(OFFSETS_TOPIC)
+    assert offsets_topic is not None
+    old_broker.cluster.append(offsets_topic.partitions[7], batch((b"key", b"value")), 0)
     (tmp_path / "kafka").mkdir()
     (tmp_path / "before" / f"{OFFSETS_TOPIC}-7").rename(tmp_path / "kafka" / f"{OFFSETS_TOPIC}-7")
     after = Places(tmp_path / "kafka").broker()

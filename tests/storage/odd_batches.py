@@ -407,10 +407,10 @@ def in_words(part: Any) -> dict[str, Any]:
         said["message"] = part.error_message and _TIMES.sub("<time>", part.error_message)
         said["records"] = [
             [
-                record_error.batch_index,
-                record_error.batch_index_error_message and _TIMES.sub("<time>", record_error.batch_index_error_message),
+                error.batch_index,
+                error.batch_index_error_message and _TIMES.sub("<time>", error.batch_index_error_message),
             ]
-            for record_error in part.record_errors
+            for error in part.record_errors
         ]
     else:
         said["tells append time"] = part.log_append_time_ms >= 0

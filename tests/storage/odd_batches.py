@@ -406,11 +406,8 @@ def in_words(part: Any) -> dict[str, Any]:
         said["tells log start"] = part.log_start_offset >= 0
         said["message"] = part.error_message and _TIMES.sub("<time>", part.error_message)
         said["records"] = [
-            [
-                error.batch_index,
-                error.batch_index_error_message and _TIMES.sub("<time>", error.batch_index_error_message),
-            ]
-            for error in part.record_errors
+            [each.batch_index, each.batch_index_error_message and _TIMES.sub("<time>", each.batch_index_error_message)]
+            for each in part.record_errors
         ]
     else:
         said["tells append time"] = part.log_append_time_ms >= 0

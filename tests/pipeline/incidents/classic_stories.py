@@ -13,11 +13,12 @@ from tests.pipeline.incidents.stage import Group, Member, Stage
 
 
 def _hosts(number: int) -> Callable[[int], str]:
+    """Addresses of one story."""
     return lambda at: f"127.0.{number}.{at}"
 
 
 def calm(stage: Stage) -> Group:
-    """Run three members without incident, still alive when the broker pauses at the end."""
+    """Three members and nothing else, alive when the broker is suspended at the end."""
     group, host = stage.group("calm"), _hosts(1)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), session_ms=30_000)
@@ -25,7 +26,7 @@ def calm(stage: Stage) -> Group:
 
 
 def calm_default_ids(stage: Stage) -> Group:
-    """Run three members with one client id, without incident."""
+    """Three members with one client id, alive when the broker is suspended at the end."""
     group, host = stage.group("calm-default-ids"), _hosts(2)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), client_id="rdkafka", session_ms=30_000)
@@ -33,7 +34,7 @@ def calm_default_ids(stage: Stage) -> Group:
 
 
 def calm_static(stage: Stage) -> Group:
-    """Run two static members without incident."""
+    """Two static members, alive when the broker is suspended at the end."""
     group, host = stage.group("calm-static"), _hosts(3)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}", session_ms=30_000)
@@ -41,7 +42,7 @@ def calm_static(stage: Stage) -> Group:
 
 
 def dead(stage: Stage) -> Group:
-    """Kill all members for good while records are still written."""
+    """All members are killed and not restarted, while records keep arriving."""
     group, host = stage.group("dead"), _hosts(4)
     members = [group.pod(f"c-{number}", host(number)) for number in (1, 2)]
     time.sleep(15)
@@ -51,7 +52,7 @@ def dead(stage: Stage) -> Group:
 
 
 def lost_hosts(stage: Stage) -> None:
-    """Drop four of five hosts together; all clients have librdkafka's default client id."""
+    """Four of five hosts are lost at once. All clients have librdkafka's default client id."""
     group, host = stage.group("lost-hosts"), _hosts(5)
     members = [group.pod(f"c-{number}", host(number), client_id="rdkafka") for number in range(1, 6)]
     time.sleep(22)
@@ -62,7 +63,7 @@ def lost_hosts(stage: Stage) -> None:
 
 
 def suspended(stage: Stage) -> None:
-    """Stop one of five members for 14 s; sessions last 10 s."""
+    """One of five is stopped for 14 s; sessions last 10 s."""
     group, host = stage.group("suspended"), _hosts(6)
     members = [group.pod(f"c-{number}", host(number), session_ms=10_000, max_poll_ms=30_000) for number in range(1, 6)]
     time.sleep(22)
@@ -74,7 +75,7 @@ def suspended(stage: Stage) -> None:
 
 
 def static_restart(stage: Stage) -> None:
-    """Restart a static member after 12 s, when its session has expired."""
+    """A static member is closed and started again 12 s later; its session ends meanwhile."""
     group, host = stage.group("static-restart"), _hosts(7)
     members = [group.pod(f"c-{number}", host(number), instance=f"i-{number}") for number in (1, 2, 3)]
     time.sleep(20)
@@ -86,7 +87,7 @@ def static_restart(stage: Stage) -> None:
 
 
 def orderly_restart(stage: Stage) -> None:
-    """Restart a dynamic member after 12 s."""
+    """A dynamic member is closed and started again 12 s later."""
     group, host = stage.group("orderly-restart"), _hosts(8)
     members = [group.pod(f"c-{number}", host(number)) for number in (1, 2, 3)]
     time.sleep(20)
@@ -98,7 +99,7 @@ def orderly_restart(stage: Stage) -> None:
 
 
 def debug_consumer(stage: Stage) -> None:
-    """Run an additional consumer for 14 s that never commits."""
+    """A consumer that never commits joins for 14 s, and is closed."""
     group, host = stage.group("debug-consumer"), _hosts(9)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number))
@@ -111,7 +112,7 @@ def debug_consumer(stage: Stage) -> None:
 
 
 def two_assign(stage: Stage) -> None:
-    """Run two consumers without membership on one partition: one at its end, one slow from the start."""
+    """Two consumers without membership commit the same partition: one is at its end, one starts over and is slow."""
     group, host = stage.group("two-assign"), _hosts(10)
     time.sleep(10)
     group.pod("c-1", host(1), assign=["two-assign", 0])
@@ -122,7 +123,7 @@ def two_assign(stage: Stage) -> None:
 
 
 def poison(stage: Stage) -> None:
-    """Kill every member that reads record 60 of partition 2, and start it again."""
+    """Each member that reads record 60 of partition 2 dies of it, and is restarted."""
     group, host = stage.group("poison"), _hosts(11)
     members = {number: group.pod(f"c-{number}", host(number), dies_at=[2, 60]) for number in (1, 2, 3)}
     end = time.monotonic() + 70
@@ -137,7 +138,7 @@ def poison(stage: Stage) -> None:
 
 
 def half_deployed(stage: Stage) -> None:
-    """Update the subscription of two of four members only."""
+    """Two of four members have the new subscription, and it stays like that."""
     stage.topic("half-deployed-more")
     group, host = stage.group("half-deployed"), _hosts(12)
     both = ["half-deployed", "half-deployed-more"]
@@ -148,7 +149,7 @@ def half_deployed(stage: Stage) -> None:
 
 
 def never_commits(stage: Stage) -> None:
-    """Run three members, one of which never commits."""
+    """One of three members reads and never commits."""
     group, host = stage.group("never-commits"), _hosts(13)
     for number in (1, 2, 3):
         group.pod(f"c-{number}", host(number), commits=number != 3)
@@ -157,7 +158,7 @@ def never_commits(stage: Stage) -> None:
 
 
 def static_taken_once(stage: Stage) -> None:
-    """Start a second process with the instance id of a live one, which then closes."""
+    """A second process with the instance id of a living one; the first one stops."""
     group, host = stage.group("static-taken-once"), _hosts(14)
     for number in (1, 2):
         group.pod(f"c-{number}", host(number), instance=f"i-{number}")
@@ -168,7 +169,7 @@ def static_taken_once(stage: Stage) -> None:
 
 
 def static_ping_pong(stage: Stage) -> None:
-    """Run two processes with one instance id, each restarted when it is fenced."""
+    """Two processes with one instance id, each started again when it was fenced."""
     group, host = stage.group("static-ping-pong"), _hosts(15)
     group.pod("c-1", host(1), instance="i-1")
     rivals = {name: group.pod(name, host(at), instance="i-2") for at, name in ((2, "c-2"), (9, "c-9"))}
@@ -184,7 +185,7 @@ def static_ping_pong(stage: Stage) -> None:
 
 
 def merged_restarts(stage: Stage) -> None:
-    """Restart three of six members together, so that their rebalances merge."""
+    """Three of six members restart at the same time: their rebalances merge."""
     group, host = stage.group("merged-restarts"), _hosts(16)
     members = [group.pod(f"c-{number}", host(number)) for number in range(1, 7)]
     time.sleep(24)
@@ -198,7 +199,7 @@ def merged_restarts(stage: Stage) -> None:
 
 
 def surge_deploy(stage: Stage) -> None:
-    """Replace three pods by ones with new names, each started before an old one stops."""
+    """A deploy of three pods whose names change: each new one is there before an old one goes."""
     group, host = stage.group("surge-deploy"), _hosts(17)
     old = [group.pod(f"billing-7d9f8b6c5-{tail}", host(at)) for at, tail in enumerate(("x2k4q", "8zrtv", "mm9wp"), 1)]
     time.sleep(20)
@@ -212,7 +213,7 @@ def surge_deploy(stage: Stage) -> None:
 
 
 def autoscaled(stage: Stage) -> None:
-    """Start and stop pods again and again, as an unstable autoscaler; all names have one hash."""
+    """An autoscaler that can't decide: pods come and go, the names of all have one hash."""
     group, host = stage.group("autoscaled"), _hosts(18)
     running: list[Member] = []
     number = 0

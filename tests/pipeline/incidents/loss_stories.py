@@ -35,12 +35,12 @@ def _hanging(stage: Stage, name: str, protocol: str) -> None:
 
 
 def hanging_transaction(stage: Stage) -> None:
-    """Leave a transaction open for 50 s, so that two read_committed members get nothing."""
+    """A producer leaves its transaction open for 50 s; two read_committed members get nothing."""
     _hanging(stage, "hanging-transaction", "classic")
 
 
 def hanging_transaction_848(stage: Stage) -> None:
-    """Leave a transaction open for 50 s in front of a consumer group."""
+    """A producer leaves its transaction open for 50 s, before a consumer group."""
     _hanging(stage, "hanging-transaction-848", "consumer")
 
 
@@ -58,17 +58,17 @@ def _away(stage: Stage, name: str, protocol: str) -> None:
 
 
 def dependency_away(stage: Stage) -> None:
-    """Stop a dependency of all three members for 45 s; they wait and send heartbeats."""
+    """A dependency of all three members is unavailable for 45 s: they wait, and send heartbeats."""
     _away(stage, "dependency-away", "classic")
 
 
 def dependency_away_848(stage: Stage) -> None:
-    """Stop a dependency of all three members of a consumer group for 45 s."""
+    """A dependency of all three members of a consumer group is unavailable for 45 s."""
     _away(stage, "dependency-away-848", "consumer")
 
 
 def overtaken(stage: Stage) -> None:
-    """Run members so slowly that retention deletes unread records."""
+    """Members that are too slow; retention deletes what they haven't read."""
     group = stage.group("overtaken")
     stage.rate("overtaken", 20)
     for number in (1, 2):
@@ -81,7 +81,7 @@ def overtaken(stage: Stage) -> None:
 
 
 def unowned(stage: Stage) -> None:
-    """Grow a topic from four to eight partitions, which members discover a minute later and read from the end."""
+    """Four partitions become eight; the members find the new ones after a minute, and begin them at their ends."""
     group = stage.group("unowned")
     slowly = {
         "topic.metadata.refresh.interval.ms": 60_000,
@@ -98,7 +98,7 @@ def unowned(stage: Stage) -> None:
 
 
 def refused_rollout(stage: Stage) -> None:
-    """Start new pods that share no assignor with the old ones, and cannot join before all of these have stopped."""
+    """New pods have no assignor in common with the old ones, and can't join before the last of these is gone."""
     group = stage.group("refused-rollout")
     old = [
         group.starts(f"orders-6d5f8b7c9-{tail}", protocol="classic", config=_ONLY_RANGE)
@@ -115,7 +115,7 @@ def refused_rollout(stage: Stage) -> None:
 
 
 def killed_deploy(stage: Stage) -> None:
-    """Kill four pods without close, and start others in their place."""
+    """A deploy kills four pods without close, and starts others in their place."""
     group = stage.group("killed-deploy")
     old = [
         group.starts(f"mailer-7d9f8b6c5-{tail}", protocol="classic") for tail in ("x2k4q", "8zrtv", "mm9wp", "c5vbn")
@@ -130,7 +130,7 @@ def killed_deploy(stage: Stage) -> None:
 
 
 def refused_commits(stage: Stage) -> None:
-    """Commit after batches of several seconds, too late at rebalances, so that batches are repeated."""
+    """Members commit after each batch of some seconds; at rebalances that is too late, and the batch is done twice."""
     group = stage.group("refused-commits")
     for number, batch_s in enumerate((5, 6, 7), 1):
         group.batches(f"c-{number}", batch_s=batch_s)
@@ -144,7 +144,7 @@ def refused_commits(stage: Stage) -> None:
 
 
 def recreated(stage: Stage) -> None:
-    """Delete and create a topic while its group is active."""
+    """A topic is deleted and made again while its group lives."""
     group = stage.group("recreated")
     _starts(group, "classic", 2)
     time.sleep(30)
@@ -155,7 +155,7 @@ def recreated(stage: Stage) -> None:
 
 
 def refused_migration(stage: Stage) -> None:
-    """Let a consumer protocol client try to join a classic group, which the migration policy forbids."""
+    """A client of the consumer protocol repeatedly requests to join a classic group; the broker's policy forbids it."""
     group = stage.group("refused-migration")
     _starts(group, "classic", 2)
     time.sleep(20)
@@ -167,7 +167,7 @@ def refused_migration(stage: Stage) -> None:
 
 
 def slow_record(stage: Stage) -> None:
-    """Process one record for longer than max.poll.interval.ms, so that each owner of its partition leaves."""
+    """One record takes longer than max.poll.interval.ms: each owner of its partition leaves at its poll timeout."""
     group = stage.group("slow-record")
     for number in (1, 2, 3):
         group.starts(
@@ -179,7 +179,7 @@ def slow_record(stage: Stage) -> None:
 
 
 def throttled_848(stage: Stage) -> None:
-    """Delay c-1, while c-2 joins and waits for its partitions."""
+    """c-1 works slowly on its records; c-2 joins and waits for partitions that c-1 has not revoked."""
     group = stage.group("throttled-848")
     group.starts("c-1", record_s=0.2, slow_revoke_s=12, max_poll_ms=60_000)
     time.sleep(25)
@@ -189,7 +189,7 @@ def throttled_848(stage: Stage) -> None:
 
 
 def throttled(stage: Stage) -> None:
-    """Process three records per second, while ten are written."""
+    """c-2 does three records a second; ten come."""
     group = stage.group("throttled", partitions=6)
     for number in (1, 2, 3):
         group.starts(f"c-{number}", protocol="classic", record_s=0.33 if number == 2 else 0, max_poll_ms=_PATIENT_MS)
@@ -198,7 +198,7 @@ def throttled(stage: Stage) -> None:
 
 
 def hot_key(stage: Stage) -> None:
-    """Write most records with one key, more than the owner of its partition can process."""
+    """Most records have one key: one partition gets twenty times as many as the others, more than its owner can do."""
     group = stage.group("hot-key", partitions=6)
     stage.rate("hot-key", 2, 2, 2, 40, 2, 2)
     for number in (1, 2, 3):
@@ -208,7 +208,7 @@ def hot_key(stage: Stage) -> None:
 
 
 def hanging_leader(stage: Stage) -> None:
-    """Block the leader's assignor in the second rebalance, until the members are removed."""
+    """The leader's assignor hangs in the second rebalance, until the members are removed."""
     group = stage.group("hanging-leader")
     group.pod("c-1", "127.0.20.1", max_poll_ms=20_000, session_ms=20_000, assign_takes_s=[0, 45])
     time.sleep(25)
@@ -218,7 +218,7 @@ def hanging_leader(stage: Stage) -> None:
 
 
 def in_turns(stage: Stage) -> None:
-    """Pause two members for 35 s, one after the other."""
+    """Two members pause for 35 s, one after the other."""
     group = stage.group("in-turns")
     members = _starts(group, "classic", 2)
     time.sleep(25)
@@ -229,7 +229,7 @@ def in_turns(stage: Stage) -> None:
 
 
 def cut_off(stage: Stage) -> None:
-    """Disconnect all members of four groups from the broker for 12 s."""
+    """All members of four groups are cut off from the broker for 12 s at the same moment."""
     groups = [stage.group(f"cut-off-{number}") for number in (1, 2, 3, 4)]
     members = [group.starts(f"c-{n}", protocol="classic") for group in groups for n in (1, 2, 3)]
     time.sleep(30)
@@ -244,7 +244,7 @@ def cut_off(stage: Stage) -> None:
 
 
 def restless_leader(stage: Stage) -> None:
-    """Let the leader trigger a rebalance every 8 s."""
+    """The leader requests a rebalance every 8 s."""
     group = stage.group("restless-leader")
     leader = group.pod("c-1", "127.0.21.1")
     time.sleep(8)
@@ -258,7 +258,7 @@ def restless_leader(stage: Stage) -> None:
 
 
 def once_a_minute(stage: Stage) -> None:
-    """Run a healthy group whose two members commit once a minute."""
+    """Healthy: two members commit once a minute."""
     group = stage.group("once-a-minute")
     _with(group, {"auto.commit.interval.ms": 60_000})
     time.sleep(200)
@@ -266,7 +266,7 @@ def once_a_minute(stage: Stage) -> None:
 
 
 def low_traffic(stage: Stage) -> None:
-    """Run a healthy group with a record every 40 s."""
+    """Healthy: a record every 40 s."""
     group = stage.group("low-traffic")
     stage.rate("low-traffic", 0.025)
     _with(group, {"auto.commit.interval.ms": 5_000})
@@ -275,7 +275,7 @@ def low_traffic(stage: Stage) -> None:
 
 
 def nothing_new(stage: Stage) -> None:
-    """Run a healthy group without new records for 50 s."""
+    """Healthy: no record comes for 50 s."""
     group = stage.group("nothing-new")
     _with(group, {"auto.commit.interval.ms": 5_000})
     time.sleep(60)
@@ -287,7 +287,7 @@ def nothing_new(stage: Stage) -> None:
 
 
 def console(stage: Stage) -> None:
-    """Run a healthy group of a console consumer, three times for 15 s."""
+    """Healthy: a consumer joins this group as an observer, three times, for 15 s each."""
     group = stage.group("console")
     for _ in range(3):
         looking = group.starts("console-consumer", protocol="classic")
@@ -297,7 +297,7 @@ def console(stage: Stage) -> None:
 
 
 def nightly(stage: Stage) -> None:
-    """Run a healthy batch job that reads everything and stops, twice."""
+    """Healthy: a batch job reads all there is, twice, and goes."""
     group = stage.group("nightly")
     time.sleep(20)
     for _ in range(2):
@@ -308,7 +308,7 @@ def nightly(stage: Stage) -> None:
 
 
 def assigned(stage: Stage) -> None:
-    """Run a healthy consumer without membership (assign)."""
+    """Healthy: a consumer without membership (assign)."""
     group = stage.group("assigned")
     group.pod("c-1", "127.0.22.1", assign=["assigned", 0])
     time.sleep(150)
@@ -316,7 +316,7 @@ def assigned(stage: Stage) -> None:
 
 
 def transactions(stage: Stage) -> None:
-    """Run a healthy read_committed group on a topic with a transaction every four seconds."""
+    """Healthy: two read_committed members of a topic with a transaction every four seconds."""
     group = stage.group("transactions")
     _with(group, {"auto.commit.interval.ms": 5_000})
     producer = stage.transaction("transactions")
@@ -329,7 +329,7 @@ def transactions(stage: Stage) -> None:
 
 
 def purged(stage: Stage) -> None:
-    """Run a healthy group whose read records are deleted, as by Kafka Streams."""
+    """Healthy: what was read is deleted, as Kafka Streams does with its own topics."""
     group = stage.group("purged")
     _starts(group, "consumer")
     for _ in range(5):

@@ -16,7 +16,7 @@ _LONG_S = 45
 
 
 def steady(stage: Stage) -> None:
-    """Run three members that accept all records."""
+    """Three members accept what they get."""
     group = stage.share_group("steady", partitions=PARTITIONS)
     for number in (1, 2, 3):
         group.shares(f"c-{number}")
@@ -25,7 +25,7 @@ def steady(stage: Stage) -> None:
 
 
 def rejecting(stage: Stage) -> None:
-    """Run two members that skip every twentieth record by rejecting it immediately."""
+    """Two members put every twentieth record aside, and reject it at once."""
     group = stage.share_group("rejecting", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}", rejects=20)
@@ -34,7 +34,7 @@ def rejecting(stage: Stage) -> None:
 
 
 def retrying(stage: Stage) -> None:
-    """Run two members that need two attempts for every twentieth record."""
+    """Two members need a second try for every twentieth record."""
     group = stage.share_group("retrying", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}", retries=20)
@@ -43,7 +43,7 @@ def retrying(stage: Stage) -> None:
 
 
 def poisoned(stage: Stage) -> None:
-    """Run two members that always release two records, and accept all others."""
+    """Two members release two records at each delivery, and accept all others."""
     group = stage.share_group("poisoned", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}", poison=[[0, 30], [1, 50]])
@@ -52,7 +52,7 @@ def poisoned(stage: Stage) -> None:
 
 
 def outliving(stage: Stage) -> None:
-    """Run two members, one of which exceeds its lock and acknowledges too late."""
+    """One of two members holds what it gets for longer than the lock, and acknowledges it too late."""
     group = stage.share_group("outliving", partitions=PARTITIONS)
     group.shares("c-1")
     group.shares("c-2", most=5, hold_s=3.0)
@@ -61,7 +61,7 @@ def outliving(stage: Stage) -> None:
 
 
 def crashing(stage: Stage) -> None:
-    """Kill one of three members with acquired records, which the others get."""
+    """One of three members is killed with records in its hands; the others get them."""
     group = stage.share_group("crashing", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}")
@@ -73,7 +73,7 @@ def crashing(stage: Stage) -> None:
 
 
 def failing(stage: Stage) -> None:
-    """Stop a dependency of both members for 15 s, so that they release everything."""
+    """A dependency of both members is unavailable for 15 s: they release all records."""
     group = stage.share_group("failing", partitions=PARTITIONS)
     members = [group.shares(f"c-{number}") for number in (1, 2)]
     time.sleep(15)
@@ -89,7 +89,7 @@ def failing(stage: Stage) -> None:
 
 
 def behind(stage: Stage) -> None:
-    """Run one member that is slower than the producers."""
+    """Its only member is slower than the producers."""
     group = stage.share_group("behind", partitions=PARTITIONS)
     group.shares("c-1", most=2, record_s=0.5)
     time.sleep(_LONG_S)
@@ -97,7 +97,7 @@ def behind(stage: Stage) -> None:
 
 
 def left_alone(stage: Stage) -> None:
-    """Stop the members for good, while records are still written."""
+    """Its members are stopped permanently, while records keep arriving."""
     group = stage.share_group("left-alone", partitions=PARTITIONS)
     for number in (1, 2):
         group.shares(f"c-{number}")

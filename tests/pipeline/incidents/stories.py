@@ -17,14 +17,14 @@ def _three(group: Group) -> list[Member]:
 
 
 def quiet(stage: Stage) -> Group:
-    """Run three members without incident until the end of the recording."""
+    """Three members and nothing else, which run to the end of the recording."""
     group = stage.group("quiet")
     _three(group)
     return group
 
 
 def quiet_mixed(stage: Stage) -> Group:
-    """Run two classic members and one of the consumer protocol without incident."""
+    """Two classic members and one of the consumer protocol, which run to the end of the recording."""
     group = stage.group("quiet-mixed")
     group.starts("c-1", protocol="classic")
     group.starts("c-2", protocol="classic")
@@ -34,7 +34,7 @@ def quiet_mixed(stage: Stage) -> Group:
 
 
 def held_back(stage: Stage) -> None:
-    """Block c-2's revoke callback for 7 s, while c-1 waits for partitions."""
+    """c-2 has all partitions and its revoke callback takes 7 s; c-1 waits that long for its assignment."""
     group = stage.group("held-back")
     group.starts("c-2", slow_revoke_s=7)
     time.sleep(14)
@@ -44,7 +44,7 @@ def held_back(stage: Stage) -> None:
 
 
 def never_given_up(stage: Stage) -> None:
-    """Block c-2's revocation for more than its 8 s, until it is fenced."""
+    """c-2 doesn't revoke partitions within its 8 s, and is fenced."""
     group = stage.group("never-given-up")
     group.starts("c-2", slow_revoke_s=13, max_poll_ms=8_000)
     time.sleep(14)
@@ -54,7 +54,7 @@ def never_given_up(stage: Stage) -> None:
 
 
 def poll_timeout(stage: Stage) -> None:
-    """Block c-2 with one batch for more than max.poll.interval.ms, twice."""
+    """c-2 works on one batch for longer than its max.poll.interval.ms, twice."""
     group = stage.group("poll-timeout")
     _, slow = (
         group.starts("c-1", max_poll_ms=8_000),
@@ -79,7 +79,7 @@ def killed(stage: Stage) -> None:
 
 
 def frozen(stage: Stage) -> None:
-    """Stop c-3 for 10 s, so that its session expires and it returns with the same member id."""
+    """c-3 is stopped for 10 s; its session expires, and it comes back under its old member id."""
     group = stage.group("frozen")
     members = _three(group)
     time.sleep(14)
@@ -91,7 +91,7 @@ def frozen(stage: Stage) -> None:
 
 
 def crash_loop(stage: Stage) -> None:
-    """Start and kill c-2 four times."""
+    """c-2 joins, dies and is started again, four times."""
     group = stage.group("crash-loop")
     group.starts("c-1")
     for _ in range(4):
@@ -104,7 +104,7 @@ def crash_loop(stage: Stage) -> None:
 
 
 def storm(stage: Stage) -> None:
-    """Start and close members every two seconds."""
+    """Members come and go every two seconds; all in an orderly way."""
     group = stage.group("storm")
     group.starts("c-0")
     time.sleep(6)
@@ -120,7 +120,7 @@ def storm(stage: Stage) -> None:
 
 
 def rolling(stage: Stage) -> None:
-    """Replace four dynamic members one after the other."""
+    """A rolling deploy of four dynamic members."""
     group = stage.group("rolling")
     members = [group.starts(f"c-{number}") for number in (1, 2, 3, 4)]
     time.sleep(12)
@@ -134,7 +134,7 @@ def rolling(stage: Stage) -> None:
 
 
 def static_restarts(stage: Stage) -> None:
-    """Restart three static members one after the other within their sessions."""
+    """Three static members restart one after the other, each back within its session."""
     group = stage.group("static-restarts")
     members = [group.starts(f"c-{number}", instance=f"i-{number}") for number in (1, 2, 3)]
     time.sleep(12)
@@ -147,7 +147,7 @@ def static_restarts(stage: Stage) -> None:
 
 
 def static_away(stage: Stage) -> None:
-    """Stop a static member for longer than its session, then start it again."""
+    """A static member is away for longer than its session, and comes back."""
     group = stage.group("static-away")
     members = [group.starts(f"c-{number}", instance=f"i-{number}") for number in (1, 2, 3)]
     time.sleep(12)
@@ -159,14 +159,14 @@ def static_away(stage: Stage) -> None:
 
 
 def migrates(stage: Stage) -> None:
-    """Migrate three classic members to the consumer protocol one after the other."""
+    """Three classic members become members of the consumer protocol, one after the other."""
     group = stage.group("migrates")
     _migrate(group, [group.starts(f"c-{number}", protocol="classic") for number in (1, 2, 3)], "consumer")
     group.all_stop()
 
 
 def migrates_back(stage: Stage) -> None:
-    """Migrate three classic members to the consumer protocol and back."""
+    """Three classic members become members of the consumer protocol, and classic ones again."""
     group = stage.group("migrates-back")
     members = [group.starts(f"c-{number}", protocol="classic") for number in (1, 2, 3)]
     members = _migrate(group, members, "consumer")
@@ -186,7 +186,7 @@ def _migrate(group: Group, members: list[Member], protocol: str) -> list[Member]
 
 
 def subscriptions(stage: Stage) -> None:
-    """Alter the subscription of one of two members again and again."""
+    """One of two members changes what it reads, again and again."""
     group = stage.group("subscriptions")
     stage.topic("subscriptions-more")
     group.starts("c-1")
@@ -199,7 +199,7 @@ def subscriptions(stage: Stage) -> None:
 
 
 def topic_grows(stage: Stage) -> None:
-    """Grow a topic from four to eight partitions."""
+    """Four partitions become eight."""
     group = stage.group("topic-grows")
     group.starts("c-1")
     group.starts("c-2")
@@ -211,7 +211,7 @@ def topic_grows(stage: Stage) -> None:
 
 
 def pattern(stage: Stage) -> None:
-    """Create topics that match the members' pattern."""
+    """Topics appear that fit the members' pattern."""
     group = stage.group("pattern")
     for name in ("c-1", "c-2"):
         group.starts(name, topics=["^pattern.*"])
@@ -224,7 +224,7 @@ def pattern(stage: Stage) -> None:
 
 
 def idle(stage: Stage) -> None:
-    """Run four members for two partitions."""
+    """Four members for two partitions."""
     group = stage.group("idle", partitions=2)
     for number in range(1, 5):
         group.starts(f"c-{number}")
@@ -233,7 +233,7 @@ def idle(stage: Stage) -> None:
 
 
 def mixed_settings(stage: Stage) -> None:
-    """Run two members with different max.poll.interval.ms."""
+    """Two members with different max.poll.interval.ms."""
     group = stage.group("mixed-settings")
     group.starts("c-1", max_poll_ms=10_000)
     group.starts("c-2", max_poll_ms=60_000)
@@ -242,7 +242,7 @@ def mixed_settings(stage: Stage) -> None:
 
 
 def coordinator_restarts(stage: Stage) -> Group:
-    """Run two members, still alive when the broker restarts at the end."""
+    """Two members, alive when the broker restarts at the end."""
     group = stage.group("coordinator-restarts")
     group.starts("c-1")
     group.starts("c-2")

@@ -18,6 +18,7 @@ _MANY = 60
 
 
 def _begin(group: Group, *names: str, pause_ms: int = 0, stores: tuple[str, ...] = ("counts",)) -> list[Member]:
+    """Processes that run."""
     members = [group.streams(name, pause_ms=pause_ms, stores=stores) for name in names]
     for member in members:
         member.until("RUNNING")
@@ -25,7 +26,7 @@ def _begin(group: Group, *names: str, pause_ms: int = 0, stores: tuple[str, ...]
 
 
 def _two_with_state(group: Group) -> tuple[Member, Member]:
-    """Start two processes that pause after every hundred restored records, with changelogs of a few thousand."""
+    """Two processes, each of which pauses after each hundred records that it restores; changelogs of a few thousand."""
     group.stage.rate(group.name, _MANY)
     first, second = _begin(group, "p-1", "p-2", pause_ms=3_000)
     group.stage.watch(f"{group.name}-counts-changelog")
@@ -35,7 +36,7 @@ def _two_with_state(group: Group) -> tuple[Member, Member]:
 
 
 def restoring(stage: Stage) -> None:
-    """Kill one of two processes, so that the other needs more than two minutes to restore."""
+    """One of two processes is killed, and the other one is not through with restoring what it had after two minutes."""
     group = stage.streams_group("restoring")
     _, killed = _two_with_state(group)
     killed.signal(signal.SIGKILL)
@@ -44,7 +45,7 @@ def restoring(stage: Stage) -> None:
 
 
 def copied(stage: Stage) -> None:
-    """Kill one of two processes, of whose tasks the other has standbys."""
+    """One of two processes is killed, and the other one has a copy of all that it had."""
     group = stage.streams_group("copied", standbys=1)
     _, killed = _two_with_state(group)
     time.sleep(60)
@@ -54,7 +55,7 @@ def copied(stage: Stage) -> None:
 
 
 def flapping(stage: Stage) -> None:
-    """Kill and restart one of two processes four times."""
+    """One of two processes is killed and started again, four times."""
     group = stage.streams_group("flapping")
     _begin(group, "p-1")
     for _ in range(4):
@@ -68,7 +69,7 @@ def flapping(stage: Stage) -> None:
 
 
 def rolling(stage: Stage) -> None:
-    """Restart two processes one after the other."""
+    """Two processes are closed and started again, one after the other."""
     group = stage.streams_group("rolling")
     for number, member in enumerate(_begin(group, "p-1", "p-2"), 1):
         time.sleep(_SETTLED_S)
@@ -79,7 +80,7 @@ def rolling(stage: Stage) -> None:
 
 
 def upgraded(stage: Stage) -> None:
-    """Start a version with another store, which is rejected until the group is deleted with its offsets."""
+    """A version with another store is refused, until the group is deleted with its offsets."""
     group = stage.streams_group("upgraded")
     (old,) = _begin(group, "p-1")
     time.sleep(_SETTLED_S)

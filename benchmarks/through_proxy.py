@@ -56,7 +56,7 @@ def running(*words: str) -> Iterator[tuple[int, int]]:
 
 
 class Ahead(Blocking):
-    """Connection with up to one unanswered request more."""
+    """Connection that can have one additional request in flight."""
 
     def says_ahead(self, data: bytes) -> None:
         self._socket.sendall(data)

@@ -118,7 +118,7 @@ class MissingTopic:
 
 
 class AlterableBroker:
-    """A broker or all brokers. Nothing can be altered except in dry runs.
+    """A broker or all brokers. Changes are accepted only in dry runs (validate_only).
 
     Source: Kafka's `DynamicBrokerConfig.validate`, which accepts unknown names.
     """

@@ -61,7 +61,7 @@ def picture(
     visible = list(changes[-MAX_CHANGES:])
     below: list[RenderableType] = []
     if visible:
-        below = [Text(""), Text("seen to change", "bold"), *(_change(change) for change in reversed(visible))]
+        below = [Text(""), Text("recent changes", "bold"), *(_change(change) for change in reversed(visible))]
     room = None if height is None else height - len(parts) - len(below) - 1  # one line for the count of the rest
     remaining = 0
     for number, group in enumerate(snapshot.groups):

@@ -37,8 +37,8 @@ def _short_session(group: ConsumerGroup) -> Iterator[str]:
     if group.classic_count < len(group.members) and interval_ms * 3 > session_ms:
         yield (
             f"the group's session timeout (consumer.session.timeout.ms, {session_ms / 1_000:g} s) is shorter than "
-            f"three heartbeat intervals (consumer.heartbeat.interval.ms, {interval_ms / 1_000:g} s): two lost ones "
-            "end a session"
+            f"three heartbeat intervals (consumer.heartbeat.interval.ms, {interval_ms / 1_000:g} s): two lost "
+            "heartbeats end a session"
         )
 
 

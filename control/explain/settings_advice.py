@@ -89,7 +89,7 @@ def rare_heartbeats(name: str, stats: MemberStats | None, session_ms: int) -> It
     if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
         yield (
             f"{name} sends a heartbeat every {usual_ms / 1_000:g} s, more than a third of its session "
-            f"({session_ms / 1_000:g} s): two lost ones end its membership"
+            f"({session_ms / 1_000:g} s): two lost heartbeats end its membership"
         )
 
 

@@ -25,7 +25,7 @@ def _short_session(config: ShareConfig) -> Iterator[str]:
     if interval_ms * 3 > session_ms:
         yield (
             f"the group's session timeout (share.session.timeout.ms, {session_ms / 1_000:g} s) is shorter than three "
-            f"heartbeat intervals (share.heartbeat.interval.ms, {interval_ms / 1_000:g} s): two lost ones end a "
+            f"heartbeat intervals (share.heartbeat.interval.ms, {interval_ms / 1_000:g} s): two lost heartbeats end a "
             "membership"
         )
 

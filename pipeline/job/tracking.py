@@ -1,4 +1,4 @@
-"""Live tracker in Spark: `transformWithState` keeps the state of each group, and calls it when its timer expires."""
+"""Live tracker in Spark: `transformWithState` keeps each group's state, and calls the tracker when a timer expires."""
 
 from __future__ import annotations
 

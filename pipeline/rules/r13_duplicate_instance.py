@@ -1,7 +1,8 @@
-"""R13: two processes share a group.instance.id: one takes it from the other once, or they keep replacing each other.
+"""R13: two processes share a group.instance.id: one takes it from the other, once or repeatedly, or cannot join.
 
 The record keeps the client id and host of the first process, so the log alone doesn't show both. Quick take-overs are
-the sign; the coordinator's log lines about fenced requests are the proof.
+the sign; the coordinator's log lines about fenced requests are the proof. In the consumer protocol, the second process
+is rejected while the first one's session lasts (UNRELEASED_INSTANCE_ID, KIP-848).
 """
 
 from __future__ import annotations
@@ -9,14 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, busiest, listed, several, times
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    LIKELY,
+    WARNING,
+    Finding,
+    busiest,
+    listed,
+    seconds,
+    several,
+    times,
+)
 
 ID = "R13"
 TAKE_OVERS = 3
 WINDOW_MS = 10 * 60_000
+UNRELEASED = "UNRELEASED_INSTANCE_ID"
+SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _rejected(analysis)
     takeovers: dict[str, list[int]] = {}
     clients: dict[str, set[str]] = {}
     for swap in analysis.timeline.swaps:
@@ -28,7 +43,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 takeovers.setdefault(event.instance_id, []).append(event.ts)
     fenced: dict[str, list[int]] = {}
     for event in analysis.events.fenced:
-        if event.instance_id:
+        if event.instance_id and event.error != UNRELEASED:
             fenced.setdefault(event.instance_id, []).append(event.ts)
     for instance in sorted(takeovers.keys() | fenced.keys()):
         swaps, refused = takeovers.get(instance, []), fenced.get(instance, [])
@@ -51,4 +66,32 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             max(moments),
             names or [instance],
             {"instance_id": instance, "take_overs": len(swaps), "fenced": len(refused), "clients": names},
+        )
+
+
+def _rejected(analysis: GroupAnalysis) -> Iterator[Finding]:
+    """Find instance ids whose owner kept its session while others tried to join.
+
+    A process that was killed owns its instance id until its session expires, so its successor is rejected for that long.
+    """
+    rejections: dict[tuple[str, str], list[int]] = {}
+    for event in analysis.events.fenced:
+        owner = (event.detail or {}).get("old_member_id")
+        if event.instance_id and event.error == UNRELEASED and owner:
+            rejections.setdefault((event.instance_id, owner), []).append(event.ts)
+    for (instance, owner), moments in sorted(rejections.items()):
+        if moments[-1] - moments[0] <= SESSION_MS:
+            continue
+        yield Finding(
+            ID,
+            "Two processes share an instance id",
+            WARNING,
+            LIKELY,
+            f"another process with the instance id {instance} was rejected {times(len(moments))} in "
+            f"{seconds(moments[-1] - moments[0])}: member {owner}, which has the id, is alive",
+            "Make group.instance.id unique for each process.",
+            moments[0],
+            moments[-1],
+            [instance],
+            {"instance_id": instance, "rejected": len(moments)},
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 ID = "R14"
 SLOW_MS = 2000
@@ -98,8 +99,21 @@ def _without_assignment(analysis: GroupAnalysis) -> Iterator[_Unassigned]:
         removed = [r for r in analysis.events.removed_between(event.ts, until_ms) if r.cause in _FOR_SILENCE]
         first = min((r.ts_ms for r in removed), default=0)
         together = tuple(r.member_id for r in removed if r.ts_ms - first < 1_000)
-        if together and first > event.ts:
+        if together and first > event.ts and not _all_others_left(analysis, event, first, together):
             yield _Unassigned(event.generation, event.ts, first, together)
+
+
+def _all_others_left(analysis: GroupAnalysis, completed: GroupEvent, removed_ms: int, removed: tuple[str, ...]) -> bool:
+    """Return whether the other members left at once, so that no member waited for the assignment."""
+    until_ms = completed.ts + SLOW_MS
+    departed = {
+        removal.member_id
+        for removal in analysis.events.removed_between(completed.ts, until_ms)
+        if completed.ts < removal.ts_ms < until_ms and removal.member_id not in removed
+    }
+    other_count = (completed.members or 0) - len(removed)
+    arrived = any(completed.ts < ts < removed_ms for ts in analysis.events.arrived_ms.values())
+    return 0 < other_count <= len(departed) and not arrived
 
 
 def _assigned(analysis: GroupAnalysis) -> set[int] | None:

@@ -230,6 +230,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
             _plain("member_fenced", error="FENCED_INSTANCE_ID"),
         ),
         (
+            "because the instance id is owned by member",
+            r"Static member (?P<member_id>\S+) with instance id (?P<instance_id>.*?) cannot join the group because the instance id is "
+            r"owned by member (?P<old_member_id>.*?)\.?$",
+            _plain("member_fenced", error="UNRELEASED_INSTANCE_ID"),
+        ),
+        (
             "temporarily left the consumer group",
             r"Static member (?P<member_id>.*?) with instance id (?P<instance_id>.*?) temporarily left the consumer group",
             _plain("member_away"),

@@ -105,7 +105,7 @@ class ReplayStage:
     def _check_version(self, talk: Talk, step: Step) -> None:
         least, most = self._versions.get(API_BY_NAME[step.api].key, (0, -1))
         if not least <= step.line.version <= most:
-            offers = f"versions {least} to {most}" if most >= 0 else "no such request"
+            offers = f"versions {least} to {most}" if most >= 0 else "no version of it"
             request = f"{step.line.api} v{step.line.version}"
             raise ReplayError(
                 f"{talk.name}:{step.number}: this cluster does not support {request}; it supports {offers}"
@@ -189,12 +189,12 @@ class ReplayStage:
     # Requests
 
     async def _ask(self, api: str, request: Any, line: ReplayLine | None = None) -> Any:
-        version = line if line is not None else self._bootstrap
-        assert version is not None, "it is connected first"
+        connection = line if line is not None else self._bootstrap
+        assert connection is not None, "it is connected first"
         least, most = self._versions.get(API_BY_NAME[api].key, (0, -1))
         if not max(least, API_BY_NAME[api].min_version) <= min(most, NEWEST[api]):
             raise ReplayError(f"this cluster does not support {kafka_name(api)} in a version that a replay can use")
-        return await version.answer_to(api, min(most, NEWEST[api]), request)
+        return await connection.answer_to(api, min(most, NEWEST[api]), request)
 
     async def _line(self, address: tuple[str, int]) -> ReplayLine:
         if address not in self._lines:

@@ -31,8 +31,8 @@ class FileSegment(Segment):
     def __init__(self, file: File, base_offset: int, created_at_ms: int) -> None:
         super().__init__(base_offset, created_at_ms)
         self.file = file
-        # Of each block: where it begins, the last offset of its first batch, the largest timestamp in it, and the last
-        # offset of the batch that has that.
+        # Per block: start position, last offset of its first batch, largest timestamp, and last offset of the batch
+        # with that timestamp.
         self.positions = array("q")
         self.offsets = array("q")
         self.max_timestamps = array("q")

@@ -117,7 +117,7 @@ def test_replica_removal_keeps_coordinator() -> None:
     assert shards(broker) == [Shard.ACTIVE, None, None]
 
 
-def test_where_it_cannot_go() -> None:
+def test_move_to_unavailable_node_is_rejected() -> None:
     broker, topic = with_commits(0)
     broker.server.stop_node(broker.cluster.nodes[2])
     for node, sentence in ((9, "unknown node 9; the nodes are 1, 2, 3"), (3, "node 3 is stopped; start it first")):

@@ -1,4 +1,4 @@
-"""A request names something again and again: its answer takes memory for what is there, not for each time."""
+"""Repeated names in a request: memory for the response depends on what exists, not on the number of repetitions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = {
     **dict.fromkeys(("group_id", "coordinator_keys", "groups", "group_ids", "groups_names"), GROUP),
     "resource_name": "1",
 }
-"""What a field of that name names, so that there is much to answer."""
+"""Values for fields by name: an existing topic, group or node, so that the response is large."""
 NUMBERS = {"resource_type": 4, "timeout_ms": 1_000, "timeout_msec": 1_000, "count": 2, "validate_only": 1}
 STREAMS = {"fetch", "sasl_handshake", "sasl_authenticate", "api_versions"}
 """Fetch answers with records, within limits of its own; the others name nothing, or begin a login."""
@@ -87,7 +87,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def busy() -> Broker:
-    """A broker with a topic and a group that there is something to say of."""
+    """Return a broker with a topic of many partitions and a group of many members."""
     broker = Broker(group_initial_rebalance_delay_ms=0)
     client = broker.client()
     given_topic(client, TOPIC, PARTITIONS)

@@ -14,7 +14,7 @@ def badly_set(lab: Lab) -> tuple[str, ...]:
     return Group(lab.laboratory, lab.name("group")).explain().badly_set
 
 
-def test_nothing_is_with_defaults(lab: Lab) -> None:
+def test_defaults_give_no_advice(lab: Lab) -> None:
     lab.talk("given topic $topic\ngiven ada, bob share a consumer group {topics: [$topic]}")
     assert badly_set(lab) == ()
 
@@ -43,7 +43,7 @@ def test_session_with_few_heartbeats() -> None:
     lab.stage.close()
     assert told == (
         "the group's session timeout (consumer.session.timeout.ms, 1 s) is shorter than three heartbeat intervals "
-        "(consumer.heartbeat.interval.ms, 0.5 s): two lost ones end a session",
+        "(consumer.heartbeat.interval.ms, 0.5 s): two lost heartbeats end a session",
     )
 
 
@@ -82,7 +82,9 @@ def test_rare_heartbeats_are_noticed_while_observed(lab: Lab, classic: bool) -> 
     who, session, then = ("bob", 40, "lower heartbeat.interval.ms") if classic else ("ada", 45, TOLD)
     (told,) = [sentence for sentence in badly_set(lab) if sentence.startswith(who)]
     assert told.startswith(f"{who} sends a heartbeat every 16")
-    assert told.endswith(f"more than a third of its session ({session} s): two lost ones end its membership; {then}")
+    assert told.endswith(
+        f"more than a third of its session ({session} s): two lost heartbeats end its membership; {then}"
+    )
 
 
 def test_restarts_under_new_ids(lab: Lab) -> None:

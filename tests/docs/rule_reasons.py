@@ -57,11 +57,13 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain in consumer groups, else likely.",
     ),
     "R13": (
-        "Member ids changed under one instance id, or a request was fenced.",
-        "Certain with a log line of it.",
+        "Member ids changed under one instance id, or a request was fenced. Rejected joins count only if they last "
+        "longer than a killed process keeps its id.",
+        "Certain with a log line of a fenced request, else likely.",
     ),
     "R14": (
-        "The time from the join phase to the assignment; or no assignment before the silent member was removed.",
+        "The time from the join phase to the assignment; or no assignment before the silent member was removed, and "
+        "others waited for it.",
         "Certain if one member was removed; why it hung is only possible.",
     ),
     "R15": (

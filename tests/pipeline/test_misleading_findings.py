@@ -11,6 +11,7 @@ from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.sources.text_log import columns_of
 from tests.pipeline.incidents.recorded import Sources, log_alone, text_alone
 from tests.pipeline.stories import Story, ms
 
@@ -273,3 +274,58 @@ def test_slow_member_alone_is_still_blamed() -> None:
     group = stop_before_rebalance({0: 132.5, 2: 132.5, 4: 132.5, 1: 100.0, 3: 100.0, 5: 100.0})
     assert only(group, "R01").clients == ["c-2"]
     assert not of_rule(group, "R37")
+
+
+def without_assignment(*others_left: float) -> GroupInput:
+    """Build a group whose leader never assigns generation 2, while other members leave."""
+    story = Story(until=360)
+    story.rebalance(1, 0, 0.5, THREE, "join_new", A)
+    story.event(99, "rebalance_started", generation=1, cause="rejoin_leader", member_id=A)
+    story.event(100, "join_completed", generation=2, members=3)
+    for at, member in zip(others_left, (B, C), strict=False):
+        story.event(at, "member_removed", member_id=member, cause="leave_explicit")
+    story.event(145, "member_removed", member_id=A, cause="session_expired")
+    return story.group_input()
+
+
+def test_stop_during_rebalance() -> None:
+    assert not of_rule(without_assignment(100.003, 100.004), "R14")
+
+
+@pytest.mark.parametrize(
+    "others_left", [(), (100.003,), (100.003, 112)], ids=["all wait", "one waits", "one leaves later"]
+)
+def test_members_wait_for_leader(others_left: tuple[float, ...]) -> None:
+    assert only(without_assignment(*others_left), "R14").severity == "critical"
+
+
+def rejected(count: int, every: float) -> GroupInput:
+    """Build a group in which a second process tries to join with the instance id desk-1."""
+    story = Story(until=3_600)
+    story.event(0, "member_added", member_id=A, instance_id="desk-1", cause="join_new")
+    for n in range(count):
+        story.event(
+            600 + n * every, "member_fenced", member_id=f"new-{n}", instance_id="desk-1",
+            error="UNRELEASED_INSTANCE_ID", detail={"old_member_id": A},
+        )  # fmt: skip
+    return story.group_input()
+
+
+def test_rejected_second_process_is_reported() -> None:
+    finding = only(rejected(24, 60), "R13")
+    assert (finding.severity, finding.clients) == ("warning", ["desk-1"])
+
+
+def test_successor_of_killed_process() -> None:
+    assert not of_rule(rejected(9, 5), "R13")
+
+
+def test_line_of_rejected_process() -> None:
+    columns = columns_of(
+        "[GroupId parcels] Static member b with instance id desk-1 cannot join the group because the instance id is owned by "
+        "member a."
+    )
+    assert columns == {
+        "kind": "member_fenced", "error": "UNRELEASED_INSTANCE_ID", "group_id": "parcels", "instance_id": "desk-1",
+        "member_id": "b", "detail": {"old_member_id": "a"},
+    }  # fmt: skip

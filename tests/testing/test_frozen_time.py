@@ -1,4 +1,4 @@
-"""The time of a test stands still (freezegun) or jumps (time-machine): its cluster goes on by the machine's clock."""
+"""Clusters under freezegun (frozen time) and time-machine (time travel) keep using the machine's clock."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def a_session_ends(kafka: SyncCluster) -> None:
         with kafka.faults.freeze(group="billing", member="ada"):
             kafka.clock.advance(seconds=50, expire_live_members=True)
             group.wait_state("Empty")
-            # Not later: when the rule ends, ada hears that she is unknown, and joins anew.
+            # Check before the fault ends: then ada receives UNKNOWN_MEMBER_ID and joins again.
             assert group.history[-1].cause == "session expired"
 
 

@@ -157,7 +157,7 @@ queue  Stable  2 members  simple  epoch 3  node 1  lag 12
 def test_newest_changes_are_first() -> None:
     changes = [Change(AT - 9, "billing", "bob left"), Change(AT - 2, "billing", "bob joined")]
     told = drawn(BILLING, changes=changes).splitlines()
-    assert told[-3:] == ["seen to change", "14:02:09  billing  bob joined", "14:02:02  billing  bob left"]
+    assert told[-3:] == ["recent changes", "14:02:09  billing  bob joined", "14:02:02  billing  bob left"]
     assert line(changes[0]) == "14:02:02  billing: bob left"
 
 
@@ -174,7 +174,7 @@ def test_excess_groups_are_counted(height: int) -> None:
     told = drawn(BILLING, *groups, changes=[Change(AT, "billing", "new, Stable")], height=height)
     assert len(told.splitlines()) <= height
     assert "more groups; --group PATTERN shows fewer" in told
-    assert "seen to change" in told
+    assert "recent changes" in told
 
 
 def test_names_are_shown_as_they_are() -> None:

@@ -148,7 +148,9 @@ def _candidates(looked: Looked) -> list[Candidate]:
 
 
 def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
-    """Check every batch, without its records. Of duplicate partitions, the last batch is stored, and an error returned.
+    """Check every batch without reading its records.
+
+    If a partition is repeated, the last batch that passes is stored, and the first error, if any, is returned.
 
     Source: observed on Kafka 4.3.0, responses and stored records.
     """

@@ -174,7 +174,11 @@ class SharePlay:
         client = self._clients[member]
         client.says(frame(said.api, SHARE_VERSIONS[said.api], 1, **said.fields))
         self.life.settle()
-        (data,) = client.heard()
+        if not (frames := client.heard()):
+            self.life.wait(1)  # a request with many ranges takes several slices
+            self.life.settle()
+            frames = client.heard()
+        (data,) = frames
         response = message(said.api).read_response(SHARE_VERSIONS[said.api], data)[1]
         said.hear(response)
         return response

@@ -150,11 +150,10 @@ class GroupCoordinator(CoordinatorContext):
         self._inherit(group)
         return group
 
-    def create_consumer_group(self, group_id: str) -> "ConsumerGroup":
+    def new_consumer_group(self, group_id: str) -> "ConsumerGroup":
         from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
         group = ConsumerGroup(self, group_id, self.partition_of(group_id))
-        self.groups[group_id] = group
         self._inherit(group)
         return group
 

@@ -61,7 +61,11 @@ def features_of(release: str) -> dict[str, Feature]:
     return FEATURES | {feature.name: feature for feature in _4_3} if release == "4.3" else {}
 
 
+def implemented_features_of(release: str) -> dict[str, Feature]:
+    """Return the features that a broker has. Before 4.3, where none are reported, they are those of 4.3."""
+    return features_of(release) or features_of("4.3")
+
+
 def levels_of(release: str) -> Levels:
-    """Return the levels of a new cluster. Before 4.3, where none are reported, those of 4.3 apply."""
-    features = features_of(release) or features_of("4.3")
-    return tuple((feature.name, feature.level) for feature in features.values())
+    """Return the levels of a new cluster."""
+    return tuple((feature.name, feature.level) for feature in implemented_features_of(release).values())

@@ -1,7 +1,7 @@
-"""Older releases of Kafka that kohort can imitate: their API versions and defaults.
+"""Releases of Kafka that kohort can imitate: their API versions, defaults and rules.
 
-Recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper, and of 3.4.1 and 3.9.0); a test has
-the frames. Versions that Kafka 4.3 has removed (KIP-896) are not supported, whatever the release.
+The versions were recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper, and of 3.4.1 and
+3.9.0); a test has the frames. Versions that Kafka 4.3 has removed (KIP-896) are not supported, whatever the release.
 """
 
 from functools import cache
@@ -87,8 +87,6 @@ streams_group_describe                         -     -     -     -     -     0
 describe_share_group_offsets                   -     -     -     -     -   0-1
 alter_share_group_offsets                      -     -     -     -     -     0
 delete_share_group_offsets                     -     -     -     -     -     0
-streams_group_topology_description_update      -     -     -     -     -     -
-unregister_controller                          -     -     -     -     -     -
 """  # One line per API, one column per release: lowest and highest version, or `-` if it is not supported.
 
 
@@ -135,10 +133,11 @@ class Rules(NamedTuple):
 
 
 RULES_OF_4_3 = Rules()
+_RULES_OF_NEWEST = Rules(*[True] * len(Rules._fields))
 
 
 def rules_of(release: str) -> Rules:
-    return Rules(*[True] * len(Rules._fields)) if release == NEWEST else RULES_OF_4_3
+    return _RULES_OF_NEWEST if release == NEWEST else RULES_OF_4_3
 
 
 USUAL_OFFSET_VALUE = 4

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from kohort.broker.settings.dynamic import ONLY_OF_ONE_BROKER, ONLY_WITH_LISTENER, is_fixed
 from kohort.broker.settings.topic_defaults import SET_FOR_ALL_BROKERS
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.releases import rules_of
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
@@ -266,7 +265,7 @@ def alter_resource(
         return altered
     if not may_alter(node, ticket, resource):
         not_allowed = NOT_ALLOWED[resource.resource_type]
-        rules = rules_of(node.cluster.settings.kohort_as_kafka)
+        rules = node.coordinator.settings.rules
         has_message = resource.resource_type != BROKER or not rules.omits_message_for_brokers
         return not_allowed if has_message else not_allowed._replace(message=None)
     configs = new_configs(altered, resource)

@@ -237,7 +237,7 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
             name=name,
             value=synonyms[0].value,
             read_only=False,
-            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
+            config_source=synonyms[0].source,
             is_sensitive=False,
             synonyms=tuple(synonyms),
             config_type=config.kind,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.acl_requests import needs_permission
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.features import features_of
+from kohort.protocol.features import implemented_features_of
 from kohort.protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -59,7 +59,7 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
 
 
 def _rejection_reason(node: Node, update: FeatureUpdateKey) -> str | None:
-    features = features_of(node.cluster.settings.kohort_as_kafka) or features_of("4.3")
+    features = implemented_features_of(node.cluster.settings.kohort_as_kafka)
     feature, requested_level = features.get(update.feature), update.max_version_level
     if requested_level < 0:
         return "A feature version cannot be less than 0."

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
     from kohort.coordinator.share_partitions.share_partition import SharePartition
+    from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
     from kohort.storage.topic import Partition, Topic
 
 ENABLED: Final = "errors.deadletterqueue.group.enable"  # setting of a topic that may hold dead letters
@@ -53,9 +54,11 @@ def _sending(
         return False
     pace, records = Pace(), list[Record]()
     write = partial(_append, cluster, target)
+    originals = Originals(source.partition(partition.key.partition) if partition.config.copies_dead_letters else None)
     for letter in letters:
         for offset in range(letter.first_offset, letter.last_offset + 1):
-            records.append(_record(cluster, partition, source, letter, offset))
+            original = originals.find(offset)
+            records.append(_record(cluster, partition.key, source.name, letter, offset, original))
             if len(records) == RECORDS_AT_ONCE:
                 write(records, now_ms)
                 records = []
@@ -94,29 +97,56 @@ def _append(cluster: SharedState, target: Partition, records: Sequence[Record], 
         cluster.storage_failed("writing dead letters of a share group", error)
 
 
-def _record(cluster: SharedState, partition: SharePartition, source: Topic, letter: DeadLetters, offset: int) -> Record:
-    key = partition.key
-    values = (source.name, key.partition, offset, key.group_id, letter.delivery_count, letter.message)
+def _record(
+    cluster: SharedState,
+    key: SharePartitionKey,
+    topic_name: str,
+    letter: DeadLetters,
+    offset: int,
+    original: Record | None,
+) -> Record:
+    values = (topic_name, key.partition, offset, key.group_id, letter.delivery_count, letter.message)
     names = ("topic", "partition", "offset", "group", "delivery.count", "message")
     headers = tuple((f"__dlq.errors.{name}", str(value).encode()) for name, value in zip(names, values, strict=True))
-    copied = _read(source, key.partition, offset) if partition.config.copies_dead_letters else None
     wall_ms = cluster.clock.now_ms() + cluster.clock.epoch_ms
-    if copied is None:
+    if original is None:
         return Record(None, None, wall_ms, headers)
-    return Record(copied.key, copied.value, wall_ms, headers)
+    return Record(original.key, original.value, wall_ms, headers)
 
 
-def _read(source: Topic, index: int, offset: int) -> Record | None:
-    """Return the record that is given up, or None if it cannot be read any more."""
-    partition = source.partition(index)
-    if partition is None:
-        return None
-    try:
-        for chunk in partition.log.read(offset, READ_BYTES):
+class Originals:
+    """Records that are given up, read from their partition; none without a partition.
+
+    Reading continues after the previous record, so that a batch with several of them is decoded once.
+    """
+
+    def __init__(self, partition: Partition | None) -> None:
+        self._partition = partition
+        self._records: Iterator[Record] = iter(())
+        self._record: Record | None = None  # the last one of `_records` that was read
+
+    def find(self, offset: int) -> Record | None:
+        """Return a record, or None if it cannot be read any more."""
+        if self._partition is None:
+            return None
+        if self._record is None or self._record.offset > offset:
+            self._records = _records_from(self._partition, offset)
+            self._record = None
+        try:
+            while self._record is None or self._record.offset < offset:
+                self._record = next(self._records, None)
+                if self._record is None:
+                    return None
+        except (OSError, DecodeError):
+            self._record = None
+            return None
+        return self._record if self._record.offset == offset else None
+
+
+def _records_from(partition: Partition, offset: int) -> Iterator[Record]:
+    log = partition.log
+    while log.log_start_offset <= offset < log.log_end_offset:
+        for chunk in log.read(offset, READ_BYTES):
             for batch in read_batches(chunk):
-                for record in iterate_records(chunk, batch):
-                    if record.offset == offset:
-                        return record
-    except (OSError, DecodeError):
-        return None
-    return None
+                yield from iterate_records(chunk, batch)
+                offset = batch.last_offset + 1

@@ -1,8 +1,11 @@
 """The finalized levels of a cluster's features (KIP-584), which UpdateFeatures changes at runtime."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from kohort.protocol.features import SHARE_VERSION, STREAMS_VERSION, features_of, levels_of
+from kohort.protocol.features import SHARE_VERSION, STREAMS_VERSION, implemented_features_of, levels_of
+
+DEAD_LETTERS_LEVEL: Final = 2  # of share.version (KIP-1191)
 
 
 class FinalizedFeatures:
@@ -16,11 +19,8 @@ class FinalizedFeatures:
         """
         self._note = note
         self.levels = levels_of(release)
-        self._features = features_of(release) or features_of("4.3")
-        self.epoch = 0  # number of changes; clients ignore responses with a smaller epoch
-        self.serves_share_groups = True  # whether the APIs of share groups are enabled
-        # whether the APIs of streams groups are enabled, which requires a broker setting, too
-        self.serves_streams_groups = True
+        self._features = implemented_features_of(release)
+        self.restore({}, 0)
 
     def level(self, name: str) -> int:
         return dict(self.levels)[name]
@@ -43,6 +43,8 @@ class FinalizedFeatures:
             if name in self._features and self._features[name].may_move and level <= self._features[name].highest
         }
         self.levels = tuple((dict(self.levels) | supported).items())
-        self.epoch = epoch
-        self.serves_share_groups = self.level(SHARE_VERSION.name) > 0
+        self.epoch = epoch  # number of changes; clients ignore responses with a smaller epoch
+        self.serves_share_groups = self.level(SHARE_VERSION.name) > 0  # whether their APIs are enabled
+        self.serves_dead_letters = self.level(SHARE_VERSION.name) >= DEAD_LETTERS_LEVEL
+        # whether the APIs of streams groups are enabled, which requires a broker setting, too
         self.serves_streams_groups = self.level(STREAMS_VERSION.name) > 0

@@ -21,7 +21,6 @@ from kohort.coordinator.share_partitions.transitions import client_error
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.features import SHARE_VERSION
 from kohort.purgatory import DelayedOperation, work_in_turns
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ _NONE: Final = ErrorCode.none
 
 KeyT = TypeVar("KeyT")
 
-DEAD_LETTERS_LEVEL: Final = 2  # of the feature share.version
 
 STEPS_AT_ONCE: Final = 64  # steps of the search for a timestamp before other requests are handled
 
@@ -130,7 +128,7 @@ class LedSharePartitions:
 
     @property
     def has_dead_letters(self) -> bool:
-        return self._cluster.features.level(SHARE_VERSION.name) >= DEAD_LETTERS_LEVEL
+        return self._cluster.features.serves_dead_letters
 
     def send_dead_letters(self, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
         from kohort.broker.cluster.dead_letter_topics import send  # not for brokers without dead letters

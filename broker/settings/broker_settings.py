@@ -18,6 +18,7 @@ from kohort.broker.settings.setting import (
     optional_integer,
     optional_long,
     principals,
+    since,
     text,
     words,
 )
@@ -271,16 +272,24 @@ class Settings:
     allow_everyone_if_no_acl_found = boolean(False, "allow operations on resources without ACLs")
 
     # New in Kafka 4.4
-    errors_deadletterqueue_auto_create_topics_enable = boolean(False, "create missing dead-letter topics")
-    errors_deadletterqueue_topic_name_prefix = text("dlq.", "prefix of dead-letter topics that may be created")
-    group_streams_assignors = words(("sticky",), "the server-side assignor of streams groups", ("sticky",))
-    group_streams_rack_aware_assignment_tags = text("", "client tags that members of streams groups must have")
-    group_streams_topology_description_plugin_class = text(
-        "", "plugin that stores topology descriptions; empty: none", ("", IN_MEMORY_PLUGIN)
+    errors_deadletterqueue_auto_create_topics_enable = since("4.4", boolean(False, "create missing dead-letter topics"))
+    errors_deadletterqueue_topic_name_prefix = since(
+        "4.4", text("dlq.", "prefix of dead-letter topics that may be created")
     )
-    max_decompressed_message_bytes = integer(2_147_483_639, "maximum size of a batch after decompression", 1)
+    group_streams_assignors = since(
+        "4.4", words(("sticky",), "the server-side assignor of streams groups", ("sticky",))
+    )
+    group_streams_rack_aware_assignment_tags = since(
+        "4.4", text("", "client tags that members of streams groups must have")
+    )
+    group_streams_topology_description_plugin_class = since(
+        "4.4", text("", "plugin that stores topology descriptions; empty: none", ("", IN_MEMORY_PLUGIN))
+    )
+    max_decompressed_message_bytes = since(
+        "4.4", integer(2_147_483_639, "maximum size of a batch after decompression", 1)
+    )
 
-    # Emulation of an older release
+    # Emulation of another release
     kohort_as_kafka = text(CURRENT, "emulated release of Kafka: its API versions and defaults", RELEASES)
 
     # Nodes
@@ -340,13 +349,3 @@ class Settings:
 
 # All settings with a meaning here, by Kafka's name.
 SETTINGS: dict[str, Setting[Any]] = {item.name: item for item in vars(Settings).values() if isinstance(item, Setting)}
-
-for _setting in (
-    Settings.errors_deadletterqueue_auto_create_topics_enable,
-    Settings.errors_deadletterqueue_topic_name_prefix,
-    Settings.group_streams_assignors,
-    Settings.group_streams_rack_aware_assignment_tags,
-    Settings.group_streams_topology_description_plugin_class,
-    Settings.max_decompressed_message_bytes,
-):
-    _setting.since = "4.4"

@@ -1,5 +1,7 @@
 """Declarations of broker settings, one function per type. The settings are in broker_settings.py."""
 
+from typing import TypeVar
+
 from kohort.security.principal import PrincipalError, parse_principal
 from kohort.storage.config_types import (
     INT,
@@ -28,10 +30,20 @@ __all__ = [
     "optional_integer",
     "optional_long",
     "principals",
+    "since",
     "split_principals",
     "text",
     "words",
 ]
+
+
+T = TypeVar("T")
+
+
+def since(release: str, setting: Setting[T]) -> Setting[T]:
+    """Declare that a setting exists from a release on."""
+    setting.since = release
+    return setting
 
 
 def integer(default: int, doc: str, at_least: int | None = None, at_most: int = INT_MAX) -> Setting[int]:

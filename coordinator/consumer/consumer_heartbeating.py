@@ -6,7 +6,7 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.checks import check_epoch, check_request
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
+from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.group_lookup import find_or_create
 from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_assignment
@@ -25,6 +25,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import Refusal, group_full, group_missing
+from kohort.coordinator.modern.instances import find_member
 from kohort.coordinator.modern.timers import extend_session
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (
@@ -347,7 +348,7 @@ def _leave(
             return refused(Refusal(error))
         has_other_type = request.group_id in coordinator.groups
         return refused(not_a_consumer_group(request.group_id) if has_other_type else group_missing(request.group_id))
-    member = find_leaver(group, request.member_id, request.instance_id)
+    member = find_member(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
         _report_refusal(coordinator, request, member, sender)
         return refused(member)

@@ -9,19 +9,8 @@ from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_epochs import bump_after_removal, remember_topic_changes
-from kohort.coordinator.modern.group_refusals import Refusal, fenced_instance, unknown_instance, unknown_member
 from kohort.coordinator.modern.timers import FENCE_RETRY_MS, start, stop, stop_all
 from kohort.protocol.errors import ErrorCode
-
-
-def find_leaver(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember | Refusal:
-    """Return the member that leaves. Its epoch is not checked."""
-    if instance_id is None:
-        return group.members.get(member_id) or unknown_member(member_id, group.group_id)
-    member = group.member_of_instance(instance_id)
-    if member is None:
-        return unknown_instance(instance_id)
-    return member if member.member_id == member_id else fenced_instance(member_id, instance_id, member.member_id)
 
 
 def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, on_written: OnWritten) -> None:

@@ -58,8 +58,7 @@ def _would_be_refused(
 
 
 def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, ChangeSet]:
-    group = coordinator.create_consumer_group(group_id)
+    group = coordinator.new_consumer_group(group_id)
     changes = ChangeSet(group)
-    changes.creates = True
-    changes.on_undo(lambda now_ms: coordinator.remove(group))
+    changes.create()
     return group, changes

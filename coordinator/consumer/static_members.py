@@ -10,13 +10,8 @@ from kohort.coordinator.consumer.consumer_leaving import forget
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
-from kohort.coordinator.modern.group_refusals import (
-    Refusal,
-    fenced_instance,
-    unknown_instance,
-    unknown_member,
-    unreleased_instance,
-)
+from kohort.coordinator.modern.group_refusals import Refusal, unreleased_instance
+from kohort.coordinator.modern.instances import find_member
 
 
 class Identity(NamedTuple):
@@ -39,31 +34,17 @@ def find_or_replace(
 
     A static member that left temporarily or used the other protocol is replaced by the sender with its instance ID.
     """
-    if instance_id is None:
-        return _dynamic(group, member_id, epoch)
-    holder = group.member_of_instance(instance_id)
     if epoch:
-        if holder is None:
-            return unknown_instance(instance_id)
-        if holder.member_id != member_id:
-            return fenced_instance(member_id, instance_id, holder.member_id)
-        return Identity(member_id, holder.metadata)
-    if holder is None:
+        sender = find_member(group, member_id, instance_id)
+        return sender if isinstance(sender, Refusal) else Identity(member_id, sender.metadata)
+    holder = None if instance_id is None else group.member_of_instance(instance_id)
+    if instance_id is None or holder is None:
         member = group.members.get(member_id)  # a member keeps its ID when it gets an instance ID
         metadata = MemberMetadata(instance_id=instance_id) if member is None else member.metadata
         return Identity(member_id or new_member_id(group.coordinator), metadata)
     if not classic and not holder.is_classic and holder.current.epoch != STEPPING_OUT_EPOCH:
         return unreleased_instance(member_id, instance_id, holder.member_id)
     return replace_member(group, changes, holder, member_id or new_member_id(group.coordinator))
-
-
-def _dynamic(group: ConsumerGroup, member_id: str, epoch: int) -> Identity | Refusal:
-    member = group.members.get(member_id)
-    if member is not None:
-        return Identity(member_id, member.metadata)
-    if epoch:
-        return unknown_member(member_id, group.group_id)
-    return Identity(member_id or new_member_id(group.coordinator), MemberMetadata())
 
 
 def replace_member(group: ConsumerGroup, changes: ChangeSet, old: ConsumerMember, member_id: str) -> Identity:

@@ -78,7 +78,7 @@ def to_list(
     return [
         group
         for group in in_table_order(groups, _hash_of_id)
-        if (not types or _type_of(group) in types) and (not states or _spelling(group) in states)
+        if (not types or group.group_type in types) and (not states or _spelling(group) in states)
     ]
 
 
@@ -89,10 +89,6 @@ def _hash_of_id(group: ClassicGroup | ModernGroup) -> int:
 def _spelling(group: ClassicGroup | ModernGroup) -> str:
     """Return the state as written in filters: NotReady, a state of the newer protocols, is not_ready there."""
     return group.state.name.lower() if isinstance(group, ModernGroup) else group.state.value.lower()
-
-
-def _type_of(group: ClassicGroup | ModernGroup) -> str:
-    return group.group_type
 
 
 def listed(group: ClassicGroup | ModernGroup) -> ListedGroup:

@@ -62,6 +62,12 @@ class GroupChanges:
     def __bool__(self) -> bool:
         return bool(self._changes or self._first or self._last)
 
+    def create(self) -> None:
+        """Add the group. A failed write removes it again."""
+        self.creates = True
+        self.group.appear()
+        self.on_undo(lambda now_ms: self.group.vanish())
+
     def make(self, kind: IntEnum, name: str | None, value: object) -> None:
         change = Change(kind, name, value)
         self._changes.append(change)

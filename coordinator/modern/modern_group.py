@@ -79,8 +79,7 @@ class ModernGroup(Group):
         self.coordinator.groups[self.group_id] = self
 
     def vanish(self) -> None:
-        if self.is_there:
-            del self.coordinator.groups[self.group_id]
+        self.coordinator.remove(self)
 
     def subscribed_names(self) -> Iterable[str]:
         raise NotImplementedError

@@ -59,7 +59,7 @@ def share_group_heartbeat(
         return _leave(group, request, sender, now_ms)
     changes = GroupChanges(group)
     if not group.is_there:
-        _create(coordinator, group, changes)
+        changes.create()
     refusal = _join_or_keep(group, changes, request, sender, now_ms)
     if refusal is not None:
         changes.abandon(now_ms)
@@ -88,12 +88,6 @@ def _find_group(coordinator: GroupCoordinator, request: ShareGroupHeartbeatReque
     if epoch:
         return group_missing(group_id) if epoch == LEAVING_EPOCH else kind_missing(SHARE, group_id)
     return coordinator.new_share_group(group_id)
-
-
-def _create(coordinator: GroupCoordinator, group: ShareGroup, changes: GroupChanges) -> None:
-    group.appear()
-    changes.creates = True
-    changes.on_undo(lambda now_ms: coordinator.remove(group))
 
 
 def _join_or_keep(

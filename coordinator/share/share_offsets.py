@@ -55,7 +55,9 @@ def alter_offsets(
     elif not topics:
         on_altered({}, now_ms)
     else:
-        changes = _changes_of(coordinator, group)
+        changes = GroupChanges(group)
+        if not group.is_there:
+            changes.create()
         changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(topics, now_ms))
         beginnings = group.epoch, offsets
         changes.write(now_ms, Cause("offsets_altered"), partial(_initialize, group, beginnings, on_altered))
@@ -185,12 +187,3 @@ def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) 
     if error is not ErrorCode.none:
         return Refusal(error)
     return coordinator.new_share_group(group_id) if creates else group_missing(group_id)
-
-
-def _changes_of(coordinator: GroupCoordinator, group: ShareGroup) -> GroupChanges:
-    changes = GroupChanges(group)
-    if not group.is_there:
-        group.appear()
-        changes.creates = True
-        changes.on_undo(lambda now_ms: coordinator.remove(group))
-    return changes

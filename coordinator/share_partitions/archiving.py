@@ -15,7 +15,7 @@ from kohort.coordinator.share_partitions.dead_letters import (
 )
 from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
-from kohort.coordinator.share_partitions.transitions import put_state, write_down
+from kohort.coordinator.share_partitions.transitions import move_start, put_state, write_down
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.purgatory import work_in_turns
@@ -25,21 +25,16 @@ _ALL: Final = 2**63 - 1
 
 def archive(partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
     """Complete records whose dead letters were written, or cannot be written."""
-    host = partition.host
 
     def change(batches: list[StateBatch], now_ms: int) -> None:
         if batches:
             write_down(partition, batches, written, now_ms)
 
     def written(outcome: StateOutcome, now_ms: int) -> None:
-        work_in_turns(host.purgatory, partition.passing(Pace()), passed, now_ms)
-
-    def passed(moved: bool, now_ms: int) -> None:
-        if moved:
-            host.changed(partition, now_ms)
+        move_start(partition, now_ms)
 
     if partition.progress is Progress.ACTIVE:
-        work_in_turns(host.purgatory, _archiving(partition, letters), change, now_ms)
+        work_in_turns(partition.host.purgatory, _archiving(partition, letters), change, now_ms)
 
 
 def _archiving(partition: SharePartition, letters: Sequence[DeadLetters]) -> Generator[None, None, list[StateBatch]]:

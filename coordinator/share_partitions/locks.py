@@ -16,6 +16,7 @@ from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_partitions.transitions import (
     Transition,
     has_ended,
+    move_start,
     put_state,
     resulting_state,
     write_down,
@@ -23,7 +24,6 @@ from kohort.coordinator.share_partitions.transitions import (
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import work_in_turns
 
 _ALL: Final = 2**63 - 1
 
@@ -72,14 +72,10 @@ def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
         observer.settled(partition.key, fates)
     in_flight.join(expired[0], expired[-1] + 1)
 
-    def passed(moved: bool, now_ms: int) -> None:
-        if moved:
-            partition.host.changed(partition, now_ms)
-
     def written(outcome: StateOutcome, now_ms: int) -> None:
         if letters:
             partition.host.send_dead_letters(partition, letters, now_ms)
-        work_in_turns(partition.host.purgatory, partition.passing(Pace()), passed, now_ms)
+        move_start(partition, now_ms)
 
     write_down(partition, batches, written, now_ms)
     partition.host.changed(partition, now_ms)

@@ -80,7 +80,7 @@ class Transition:
         self._fates: list[Fate] | None = None if partition.host.record_observer is UNOBSERVED else []
         self._pending = Pending(member_id)
         self._first_offset = self._last_offset = -1
-        self._letters: tuple[DeadLetters, ...] = ()  # of records that are archiving after the write
+        self._letters: list[DeadLetters] = []  # of records that are archiving after the write
         self.began = False
 
     def begin(self, index: int, kind: int) -> None:
@@ -102,7 +102,7 @@ class Transition:
 
     def _add_letters(self, index: int, *, is_rejected: bool) -> None:
         message = REJECTED_MESSAGE if is_rejected else LIMIT_MESSAGE
-        self._letters = (*self._letters, letters_of(self._partition.in_flight, index, message))
+        self._letters.append(letters_of(self._partition.in_flight, index, message))
 
     def write(self, on_done: OnDone, now_ms: int) -> None:
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
@@ -172,7 +172,7 @@ class Transition:
 
     def rolling_back(self, now_ms: int) -> Generator[None, None, bool]:
         """Give the records back to the member, unless their locks have expired. Return the same as `_committing`."""
-        partition, self._letters = self._partition, ()
+        partition, self._letters = self._partition, []
         in_flight, pace = partition.in_flight, Pace()
         is_available = False
         for part in self._slices():
@@ -220,6 +220,16 @@ def resulting_state(partition: SharePartition, index: int, state: int) -> int:
         return ARCHIVED
     at_limit = in_flight.counts[index] >= partition.config.delivery_count_limit
     return partition.undeliverable_state if at_limit else AVAILABLE
+
+
+def move_start(partition: SharePartition, now_ms: int) -> None:
+    """Move the start past complete records, and retry parked fetches if it has moved."""
+
+    def passed(moved: bool, now_ms: int) -> None:
+        if moved:
+            partition.host.changed(partition, now_ms)
+
+    work_in_turns(partition.host.purgatory, partition.passing(Pace()), passed, now_ms)
 
 
 def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:

@@ -9,6 +9,7 @@ from kohort.coordinator.effects import Reply
 from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_full
+from kohort.coordinator.modern.instances import find_member
 from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.streams.streams_checks import (
     FENCED_AS_UNKNOWN,
@@ -42,7 +43,6 @@ from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice
 from kohort.coordinator.streams.streams_sessions import cause_of, keep_alive, remove_member, watch_revocation
 from kohort.coordinator.streams.streams_static_members import (
     differs_in_more_than_client,
-    find_member,
     find_or_take_over,
     leave_temporarily,
 )

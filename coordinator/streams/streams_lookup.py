@@ -50,8 +50,6 @@ def find_or_create(
 
 def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[StreamsGroup, GroupChanges]:
     group = coordinator.new_streams_group(group_id)
-    group.appear()
     changes = GroupChanges(group)
-    changes.creates = True
-    changes.on_undo(lambda now_ms: group.vanish())
+    changes.create()
     return group, changes

@@ -83,11 +83,13 @@ class _Step:
         self._is_waiting = False
         assigned = current.assigned
         # Copies that are to become active tasks, and copies that the member gets without waiting.
-        self._promoted = _Copies(_common(assigned.standby, target.active), _common(assigned.warmup, target.active))
-        self._converted = _Copies(
-            _union(_common(assigned.active, target.standby), _common(assigned.warmup, target.standby)),
-            _union(_common(assigned.active, target.warmup), _common(assigned.standby, target.warmup)),
-        )
+        self._promoted = self._converted = _NO_COPIES
+        if is_active is not None:
+            self._promoted = _Copies(_common(assigned.standby, target.active), _common(assigned.warmup, target.active))
+            self._converted = _Copies(
+                _union(_common(assigned.active, target.standby), _common(assigned.warmup, target.standby)),
+                _union(_common(assigned.active, target.warmup), _common(assigned.standby, target.warmup)),
+            )
         self._active = self._compare_active(assigned.active, target.active)
         self._standby = self._compare(Role.STANDBY, assigned.standby, target.standby)
         self._warmup = self._compare(Role.WARMUP, assigned.warmup, target.warmup)
@@ -164,9 +166,7 @@ class _Step:
         for subtopology_id in {**assigned, **target}:
             owned = assigned.get(subtopology_id, frozenset())
             target_tasks = target.get(subtopology_id, frozenset())
-            missing = target_tasks - owned
-            if self._is_active is not None:
-                missing -= self._excluded(role, subtopology_id)
+            missing = target_tasks - owned - self._excluded(role, subtopology_id)
             free = frozenset(
                 partition for partition in missing if not self._is_blocked(role, subtopology_id, partition)
             )
@@ -188,6 +188,9 @@ class _Step:
 class _Copies(NamedTuple):
     standby: Tasks
     warmup: Tasks
+
+
+_NO_COPIES = _Copies({}, {})
 
 
 def _common(owned: Mapping[str, Mapping[int, int] | frozenset[int]], tasks: Tasks) -> Tasks:

@@ -62,12 +62,17 @@ def remove_member(group: StreamsGroup, member: StreamsMember, cause: Cause, now_
     """Remove a member from the group. The next heartbeat of any member computes the new target."""
     changes = GroupChanges(group)
     stop_all(group, member)
-    for kind in (StreamsKind.CURRENT, StreamsKind.TARGET, StreamsKind.MEMBER):
-        changes.make(kind, member.member_id, None)
+    forget(member.member_id, changes)
     epoch = StreamsEpoch(group.epoch + 1, group.metadata_hash, group.validated_topology_epoch, group.configs)
     changes.make(StreamsKind.GROUP_EPOCH, None, epoch)
     close_if_empty(group, changes)
     changes.write(now_ms, cause, on_written)
+
+
+def forget(member_id: str, changes: GroupChanges) -> None:
+    """Add the records that remove a member."""
+    for kind in (StreamsKind.CURRENT, StreamsKind.TARGET, StreamsKind.MEMBER):
+        changes.make(kind, member_id, None)
 
 
 def begin_timers(group: StreamsGroup, now_ms: int) -> None:

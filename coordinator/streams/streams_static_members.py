@@ -2,13 +2,8 @@
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_refusals import (
-    Refusal,
-    fenced_instance,
-    unknown_instance,
-    unknown_member,
-    unreleased_instance,
-)
+from kohort.coordinator.modern.group_refusals import Refusal, unreleased_instance
+from kohort.coordinator.modern.instances import find_member
 from kohort.coordinator.modern.timers import stop_all
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import (
@@ -20,18 +15,8 @@ from kohort.coordinator.streams.streams_group_values import (
     StreamsMetadata,
 )
 from kohort.coordinator.streams.streams_member import StreamsMember
-from kohort.coordinator.streams.streams_sessions import cause_of, watch_revocation
+from kohort.coordinator.streams.streams_sessions import cause_of, forget, watch_revocation
 from kohort.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-
-
-def find_member(group: StreamsGroup, member_id: str, instance_id: str | None) -> StreamsMember | Refusal:
-    """Return the member of a heartbeat that does not join."""
-    if instance_id is None:
-        return group.members.get(member_id) or unknown_member(member_id, group.group_id)
-    holder = group.member_of_instance(instance_id)
-    if holder is None:
-        return unknown_instance(instance_id)
-    return holder if holder.member_id == member_id else fenced_instance(member_id, instance_id, holder.member_id)
 
 
 def find_or_take_over(
@@ -60,8 +45,7 @@ def _take_over_instance(
         return unreleased_instance(member_id, instance_id, holder.member_id)
     metadata, target, current = holder.metadata, group.target_of(holder.member_id), holder.current
     stop_all(group, holder)
-    for kind in (StreamsKind.CURRENT, StreamsKind.TARGET, StreamsKind.MEMBER):
-        changes.make(kind, holder.member_id, None)
+    forget(holder.member_id, changes)
     changes.make(StreamsKind.MEMBER, member_id, metadata)
     changes.make(StreamsKind.TARGET, member_id, target)
     changes.make(StreamsKind.CURRENT, member_id, StreamsAssignment(state=current.state, assigned=current.assigned))

@@ -5,7 +5,7 @@ Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-groups §8.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
@@ -13,7 +13,6 @@ from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring, needs_no_more
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.releases import rules_of
 from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import chunks_before
 
@@ -108,8 +107,12 @@ class ShareReading:
         self.partitions: list[ReadPartition] = []
         # Whether all topic ids are known. As of Kafka 4.4, an unknown one is only an error of its partitions.
         self.knows_all_topics = True
-        self._fails_alone = rules_of(cluster.settings.kohort_as_kafka).fails_share_partitions_alone
-        self._named = {(topic.topic_id, part.partition_index) for topic in request.topics for part in topic.partitions}
+        self._fails_alone = node.coordinator.settings.rules.fails_share_partitions_alone
+        self._request = request
+
+    @cached_property
+    def _named(self) -> set[TopicIdPartition]:
+        return {(topic.topic_id, part.partition_index) for topic in self._request.topics for part in topic.partitions}
 
     def look_up(self, partitions: Iterable[TopicIdPartition], now_ms: int, pace: Pace) -> Task[None]:
         """Look up partitions. New share partitions are initialized."""

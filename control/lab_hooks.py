@@ -11,8 +11,10 @@ from kohort.control.exchange import Exchange
 from kohort.control.faults.conditions import Condition, Conditions, Delayed
 from kohort.control.oracle.safety import OWNERSHIP_APIS
 from kohort.control.request_facts import NO_GENERATION, RequestFacts
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
+from kohort.coordinator.groups.group import CONSUMER, STREAMS
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -93,19 +95,15 @@ class LabHooks(BrokerHooks):
         return self._gates.holds(exchange, response)
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
-        coordinator, group_id = node.coordinator, exchange.facts.group
-        group = coordinator.classic_group(group_id)
-        exchange.generation_then = group.generation_id if group is not None else NO_GENERATION
-        consumer_group = coordinator.consumer_group(group_id)
-        if consumer_group is not None:
-            member = next(
-                (entry for name in exchange.facts.members if (entry := consumer_group.members.get(name))), None
-            )
-            exchange.in_consumer_group, exchange.current_then = True, None if member is None else member.current
-        streams_group = coordinator.streams_group(group_id)
-        if streams_group is not None:
-            thread = next((one for name in exchange.facts.members if (one := streams_group.members.get(name))), None)
-            exchange.in_streams_group, exchange.tasks_then = True, None if thread is None else thread.current
+        group = node.coordinator.groups.get(exchange.facts.group)
+        exchange.generation_then = group.generation_id if isinstance(group, ClassicGroup) else NO_GENERATION
+        if group is not None and group.group_type in (CONSUMER, STREAMS):
+            members = (group.members.get(name) for name in exchange.facts.members)
+            current = next((member.current for member in members if member is not None), None)
+            if group.group_type == CONSUMER:
+                exchange.in_consumer_group, exchange.current_then = True, current
+            else:
+                exchange.in_streams_group, exchange.tasks_then = True, current
         return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:

@@ -6,7 +6,7 @@ It is created before the first connection. `attach(server)` must be called when 
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task
@@ -30,18 +30,16 @@ from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
+from kohort.coordinator.groups.group import STREAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
     from kohort.control.clock.liveness import AnyGroup, AnyMember
     from kohort.coordinator.groups.group import Group
-    from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.streams.streams_group import StreamsGroup
-
-GroupT = TypeVar("GroupT", bound="Group")
 
 # Part at the end of a jump in which logs are cleaned: long enough for a compaction, which takes many slices.
 HOUSEKEEPING_MS = 60_000
@@ -126,32 +124,25 @@ class Laboratory:
             violations, self.safety.violations = self.safety.violations, []
         return gates, violations
 
-    def group(self, group_id: str) -> ClassicGroup | None:
-        """Return a classic group from its coordinator; zombies do not count as coordinators."""
-        return self._coordinated(coordinator.classic_group(group_id) for coordinator in self.cluster.coordinators)
-
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        return self._coordinated(coordinator.consumer_group(group_id) for coordinator in self.cluster.coordinators)
-
-    def share_group(self, group_id: str) -> ShareGroup | None:
-        return self._coordinated(coordinator.share_group(group_id) for coordinator in self.cluster.coordinators)
-
-    def classic_or_consumer_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        return self.consumer_group(group_id) or self.group(group_id)
-
-    def streams_group(self, group_id: str) -> StreamsGroup | None:
-        return self._coordinated(coordinator.streams_group(group_id) for coordinator in self.cluster.coordinators)
-
-    def _coordinated(self, groups: Iterable[GroupT | None]) -> GroupT | None:
-        """Return the group of the coordinator that is not a zombie.
-
-        Args:
-            groups: The group of each coordinator, or None.
-        """
-        for coordinator, group in zip(self.cluster.coordinators, groups, strict=True):
+    def find(self, group_id: str) -> Group | None:
+        """Return a group of any type from its coordinator; zombies do not count as coordinators."""
+        for coordinator in self.cluster.coordinators:
+            group = coordinator.groups.get(group_id)
             if group is not None and not (self.zombies and self.zombies.includes(coordinator, group.partition)):
                 return group
         return None
+
+    def group(self, group_id: str) -> ClassicGroup | None:
+        group = self.find(group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.find(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def streams_group(self, group_id: str) -> StreamsGroup | None:
+        group = self.find(group_id)
+        return cast("StreamsGroup", group) if group is not None and group.group_type == STREAMS else None
 
     @property
     def brokers_running(self) -> int:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kohort.control.clock.liveness import client_id_in
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -16,6 +16,7 @@ from kohort.coordinator.groups.group import STREAMS
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.groups.group import Group
     from kohort.coordinator.streams.streams_group import StreamsGroup
     from kohort.purgatory import DelayedOperation
 
@@ -102,9 +103,10 @@ def _late_members(laboratory: Laboratory, moment_ms: int) -> set[LateMember]:
     members: set[LateMember] = set()
     for coordinator in laboratory.cluster.coordinators:
         for group in coordinator.groups.values():
-            members.update(_late_of(laboratory, group, moment_ms))
-        for streams_group in coordinator.of_type(STREAMS):
-            members.update(_late_streams_members(laboratory, streams_group, moment_ms))
+            if group.group_type == STREAMS:
+                members.update(_late_streams_members(laboratory, cast("StreamsGroup", group), moment_ms))
+            else:
+                members.update(_late_of(laboratory, group, moment_ms))
     return members
 
 
@@ -114,7 +116,7 @@ def _late_streams_members(laboratory: Laboratory, group: StreamsGroup, moment_ms
             yield LateMember(group.group_id, member.metadata.client_id, "revoked tasks in")
 
 
-def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[LateMember]:
+def _late_of(laboratory: Laboratory, group: Group, moment_ms: int) -> Iterator[LateMember]:
     if isinstance(group, ClassicGroup):
         members = group.members.values()
         for member_id, session in (group.pending_joins or {}).items():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.control.brokers import Brokers
     from kohort.control.faults.zombies import Zombies
-    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share.share_member import ShareMember
@@ -130,11 +130,10 @@ class Liveness:
         for coordinator in self._brokers.cluster.coordinators:
             if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
                 return True  # unknown until the load ends
-            group = coordinator.classic_group(group_id)
-            if group is not None and (member_id in group.members or group.is_pending(member_id)):
+            group = coordinator.groups.get(group_id)
+            if group is not None and member_id in group.members:
                 return True
-            modern = coordinator.modern_group(group_id)
-            if modern is not None and member_id in modern.members:
+            if isinstance(group, ClassicGroup) and group.is_pending(member_id):
                 return True
         return False
 

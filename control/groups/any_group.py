@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.base.visible import visible
 from kohort.broker.cluster.moving import move_leader
@@ -183,6 +183,11 @@ class AnyGroup:
     # Internals
 
     def _state(self) -> str:
+        group = self._find_group()
+        return "" if group is None else str(group.state_name)
+
+    def _find_group(self) -> Any:
+        """Return the group if it exists. Raise ControlError if this is the handle of another type."""
         raise NotImplementedError
 
     def _state_of_none(self) -> str:

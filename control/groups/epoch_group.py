@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
+from kohort.control.control_errors import ControlError
 from kohort.control.groups.any_group import AnyGroup
-
-if TYPE_CHECKING:
-    from kohort.coordinator.modern.modern_group import ModernGroup
 
 
 class EpochGroup(AnyGroup):
     """Handle of a share group or a streams group."""
 
+    _type: ClassVar[str]
+
     @property
     def type(self) -> str:
         """The group type, `share` or `streams`; empty if the group doesn't exist."""
-        group = self._find_group()
-        return group.group_type if group is not None else ""
+        return "" if self._find_group() is None else self._type
 
     @property
     def generation(self) -> int:
         """The group epoch; 0 if the group doesn't exist."""
         group = self._find_group()
-        return group.epoch if group is not None else 0
+        return 0 if group is None else int(group.epoch)
 
     @property
     def assignment_epoch(self) -> int:
         """The epoch of the target assignment."""
         group = self._find_group()
-        return group.target_epoch if group is not None else 0
+        return 0 if group is None else int(group.target_epoch)
 
     # Internals
 
-    def _find_group(self) -> ModernGroup | None:
-        """Return the group if it exists. Raise ControlError if it has another type."""
-        raise NotImplementedError
+    def _find_group(self) -> Any:
+        if self._is_another():
+            raise ControlError(f"group {self.id} is not a {self._type} group; use group({self.id!r})")
+        return self._laboratory.find(self.id)
 
-    def _state(self) -> str:
-        group = self._find_group()
-        return str(group.state.value) if group is not None else ""
+    def _is_another(self) -> bool:
+        group = self._laboratory.find(self.id)
+        return group is not None and group.group_type != self._type

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.groups.lab_group import Group
+from kohort.coordinator.groups.group import SHARE, STREAMS
 
 if TYPE_CHECKING:
     from kohort.control.groups.lab_share_group import ShareGroup
@@ -25,11 +26,12 @@ def group_of(laboratory: Laboratory | SeesFromOutside, group_id: str) -> Group |
     if isinstance(laboratory, SeesFromOutside):
         group: Group = laboratory.group_seen(group_id)
         return group
-    if laboratory.share_group(group_id) is not None:
+    current_group = laboratory.find(group_id)
+    if current_group is not None and current_group.group_type == SHARE:
         from kohort.control.groups.lab_share_group import ShareGroup  # only brokers with such groups load it
 
         return ShareGroup(laboratory, group_id)
-    if laboratory.streams_group(group_id) is not None:
+    if current_group is not None and current_group.group_type == STREAMS:
         from kohort.control.groups.lab_streams_group import StreamsGroup  # for the same reason
 
         return StreamsGroup(laboratory, group_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.explain.denied import denied
@@ -53,9 +54,7 @@ class Group(AnyGroup):
     def type(self) -> str:
         """`classic` or `consumer`, or an empty string if the group does not exist."""
         group = self._find_group()
-        if group is None:
-            return ""
-        return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
+        return "" if group is None else group.group_type
 
     @property
     def generation(self) -> int:
@@ -233,7 +232,7 @@ class Group(AnyGroup):
         return ", ".join(behind) or "it has no committed offsets, and its members subscribe to no existing topic"
 
     def __str__(self) -> str:
-        other = self._other_kind()
+        other = self._other_type()
         if other:
             return f"group {self.id}, which is a {other} group"
         members = ", ".join(
@@ -242,17 +241,12 @@ class Group(AnyGroup):
         count = "epoch" if self.type == CONSUMER else "generation"
         return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
 
-    def _state(self) -> str:
-        group = self._find_group()
-        return str(group.state.value) if group is not None else ""
-
     def _find_group(self) -> ClassicGroup | ConsumerGroup | None:
-        other = self._other_kind()
+        other = self._other_type()
         if other:
             raise ControlError(f"group {self.id} is a {other} group; use {other}_group({self.id!r})")
-        return self._laboratory.classic_or_consumer_group(self.id)
+        return cast("ClassicGroup | ConsumerGroup | None", self._laboratory.find(self.id))
 
-    def _other_kind(self) -> str:
-        if self._laboratory.share_group(self.id) is not None:
-            return "share"
-        return "streams" if self._laboratory.streams_group(self.id) is not None else ""
+    def _other_type(self) -> str:
+        group = self._laboratory.find(self.id)
+        return "" if group is None or group.group_type in (CLASSIC, CONSUMER) else group.group_type

@@ -16,6 +16,7 @@ from kohort.control.groups.share_records import InFlightRecords, SharePartitionS
 from kohort.control.history.share_fates import ACQUIRED, Acceptance, last_fate
 from kohort.control.numbers import as_setting
 from kohort.control.waiting import PATIENCE_S
+from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.share.simple_assignor import SIMPLE
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.topic_partition import TopicPartition
@@ -34,6 +35,8 @@ class ShareGroup(EpochGroup):
     A leader loads its state with the first fetch. Before that, `partitions` reports `not loaded` and the stored state.
     All properties and methods raise ControlError if the group has another type.
     """
+
+    _type = SHARE
 
     # State
 
@@ -246,16 +249,8 @@ class ShareGroup(EpochGroup):
     # Details
 
     def _find_group(self) -> share_group.ShareGroup | None:
-        group = self._laboratory.share_group(self.id)
-        if group is None and self._is_another():
-            raise ControlError(f"group {self.id} is not a share group; use group({self.id!r})")
+        group: share_group.ShareGroup | None = super()._find_group()
         return group
-
-    def _is_another(self) -> bool:
-        laboratory = self._laboratory
-        return (
-            laboratory.classic_or_consumer_group(self.id) is not None or laboratory.streams_group(self.id) is not None
-        )
 
     def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
         """Return whether all partitions of a topic can be assigned; True if the topic does not exist."""
@@ -334,7 +329,7 @@ class ShareGroup(EpochGroup):
         return f"{self} has accepted {acceptance.accepted} records{never}; left: {self._remaining()}"
 
     def __str__(self) -> str:
-        if self._laboratory.share_group(self.id) is None and self._is_another():
+        if self._is_another():
             return f"share group {self.id}, which is a group of another type"
         members = ", ".join(map(str, self.members)) or "none"
         return f"share group {self.id} ({self.state}, epoch {self.generation}, members: {members})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.control.control_errors import ControlError
 from kohort.control.explain.denied import denied
 from kohort.control.explain.explain_streams import explain_streams, explanation_of_none
 from kohort.control.groups.epoch_group import EpochGroup
@@ -13,6 +12,7 @@ from kohort.control.groups.streams_topology import LabTopology, statuses_of, top
 from kohort.control.groups.task_members import TaskMember, task_member
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.events.streams_batch_events import STICKY
+from kohort.coordinator.groups.group import STREAMS
 
 if TYPE_CHECKING:
     from kohort.control.explain.explanation import Explanation
@@ -26,6 +26,8 @@ class StreamsGroup(EpochGroup):
 
     All properties and methods raise ControlError if the group has another type.
     """
+
+    _type = STREAMS
 
     # State
 
@@ -137,21 +139,15 @@ class StreamsGroup(EpochGroup):
     # Details
 
     def _find_group(self) -> streams_group.StreamsGroup | None:
-        group = self._laboratory.streams_group(self.id)
-        if group is None and self._is_another():
-            raise ControlError(f"group {self.id} is not a streams group; use group({self.id!r})")
+        group: streams_group.StreamsGroup | None = super()._find_group()
         return group
-
-    def _is_another(self) -> bool:
-        laboratory = self._laboratory
-        return laboratory.classic_or_consumer_group(self.id) is not None or laboratory.share_group(self.id) is not None
 
     def _behind(self) -> str:
         behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]
         return ", ".join(behind) or "it has no committed offsets and reads no existing topic"
 
     def __str__(self) -> str:
-        if self._laboratory.streams_group(self.id) is None and self._is_another():
+        if self._is_another():
             return f"streams group {self.id}, which is a group of another type"
         members = ", ".join(
             f"{member} ({member.waits_for})" if member.waits_for else str(member) for member in self.members

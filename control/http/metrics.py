@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -41,7 +42,12 @@ OF_RECORDS = {
     "lock_expired": "lock_expired",
     "records_archived": "archived",
 }  # Label by kind of event, for records of share groups.
-SHARE_STATES = ("Empty", "Stable")  # The values of `ShareGroupState`, which a broker without such groups does not load.
+STATES = {
+    CLASSIC: tuple(state.value for state in State),
+    CONSUMER: tuple(state.value for state in GroupState),
+    SHARE: ("Empty", "Stable"),  # the values of `ShareGroupState`, which a broker without such groups does not load
+    STREAMS: tuple(state.value for state in StreamsGroupState),
+}  # states by group type
 US_PER_S = 1_000_000
 
 
@@ -143,28 +149,20 @@ def read_gauges(cluster: BrokerCluster) -> Iterator[Metric]:
     )
     for node in cluster.nodes:
         name, coordinator = str(node.id), node.coordinator
-        classic = coordinator.of_type(CLASSIC)
-        consumer = coordinator.of_type(CONSUMER)
-        states = Counter(group.state for group in classic)
-        for state in State:
-            groups.add_metric([name, "classic", state.value], states[state])
-        consumer_states = Counter(group.state for group in consumer)
-        for consumer_state in GroupState:
-            groups.add_metric([name, "consumer", consumer_state.value], consumer_states[consumer_state])
-        shared = coordinator.of_type(SHARE)
-        share_states = Counter(group.state.value for group in shared)
-        for share_state in SHARE_STATES:
-            groups.add_metric([name, "share", share_state], share_states[share_state])
-        members.add_metric([name, "share"], sum(len(group.members) for group in shared))
-        streams = coordinator.of_type(STREAMS)
-        streams_states = Counter(group.state for group in streams)
-        for streams_state in StreamsGroupState:
-            groups.add_metric([name, "streams", streams_state.value], streams_states[streams_state])
-        members.add_metric([name, "streams"], sum(len(group.members) for group in streams))
-        mixed = sum(group.classic_count for group in consumer)
-        members.add_metric([name, "classic"], sum(len(group.members) for group in classic) + mixed)
-        members.add_metric([name, "consumer"], sum(len(group.members) for group in consumer) - mixed)
-        committed = (group.offsets for group in (*classic, *consumer, *streams) if group.offsets is not None)
+        by_type: dict[str, list[Any]] = {protocol: [] for protocol in STATES}
+        for group in coordinator.groups.values():
+            by_type[group.group_type].append(group)
+        for protocol, state_names in STATES.items():
+            counts = Counter(group.state_name for group in by_type[protocol])
+            for state in state_names:
+                groups.add_metric([name, protocol, state], counts[state])
+        # Members of consumer groups that use the classic protocol count as such.
+        mixed = sum(group.classic_count for group in by_type[CONSUMER])
+        corrections = {CLASSIC: mixed, CONSUMER: -mixed}
+        for protocol in (SHARE, STREAMS, CLASSIC, CONSUMER):
+            count = sum(len(group.members) for group in by_type[protocol])
+            members.add_metric([name, protocol], count + corrections.get(protocol, 0))
+        committed = (group.offsets for group in coordinator.groups.values() if group.offsets is not None)
         offsets.add_metric([name], sum(sum(1 for _ in partition_offsets) for partition_offsets in committed))
         shards = Counter(coordinator.shards.values())
         for shard in Shard:
@@ -238,7 +236,7 @@ def read_counters(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
 def _not_reported_yet(node: Node) -> int:
     """Return the commits of members since their last statistics event, at most a minute ago."""
     coordinator = node.coordinator
-    groups = [*coordinator.of_type(CLASSIC), *coordinator.of_type(CONSUMER)]
+    groups = (group for group in coordinator.groups.values() if group.group_type in (CLASSIC, CONSUMER))
     stats = [member.stats for group in groups for member in group.members.values()]
     return sum(counts.committed_partitions for counts in stats if counts is not None)
 

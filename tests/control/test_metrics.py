@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kohort.control.http.metrics import SHARE_STATES, Metrics
+from kohort.control.http.metrics import STATES, Metrics
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from tests.control.sharing_lab import SharingLab
@@ -141,7 +141,7 @@ def test_excess_groups_share_a_counter(lab: Lab) -> None:
 
 
 def test_share_groups_and_record_outcomes(shared: SharingLab) -> None:
-    assert tuple(item.value for item in ShareGroupState) == SHARE_STATES
+    assert tuple(item.value for item in ShareGroupState) == STATES["share"]
     metrics = Metrics(shared.laboratory.cluster)
     assert read(metrics)["kafka_server_share_in_flight_message_count{}"] == 0
     shared.produce("a b c")

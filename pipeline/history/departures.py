@@ -104,17 +104,18 @@ def whole_barrier(silent_ms: int, timeout_ms: int) -> bool:
 
 def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
     """Return whether a barrier ended when a member's poll timeout expired."""
-    mine = r.before.parts_of(member_id)
-    last = commits.last_of(mine, r.barrier_ms)
-    timeout = r.before.members[member_id].rebalance_timeout_ms or 0
-    return last is not None and _just_over(r.barrier_ms - last, timeout, mine, commits)
+    return _ended_at(r, member_id, r.before.members[member_id].rebalance_timeout_ms, commits)
 
 
 def lost_session(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
     """Return whether a barrier ended when a member's session expired."""
-    mine, session_ms = r.before.parts_of(member_id), r.before.members[member_id].session_timeout_ms or 0
+    return _ended_at(r, member_id, r.before.members[member_id].session_timeout_ms, commits)
+
+
+def _ended_at(r: RebalanceFacts, member_id: str, timeout_ms: int | None, commits: CommitHistory) -> bool:
+    mine = r.before.parts_of(member_id)
     last = commits.last_of(mine, r.barrier_ms)
-    return last is not None and _just_over(r.barrier_ms - last, session_ms, mine, commits)
+    return last is not None and _just_over(r.barrier_ms - last, timeout_ms or 0, mine, commits)
 
 
 def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) -> float:

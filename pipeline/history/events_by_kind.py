@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.sources.source_rows import GroupEvent
 
+UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
 _SLACK_MS = 100  # maximum time between lines and records of the same moment on a busy machine
 
 
@@ -42,7 +43,9 @@ class GroupEvents:
     removals: dict[str, list[Removal]] = field(default_factory=dict)
     arrived_ms: dict[str, int] = field(default_factory=dict)  # member id -> time of its first arrival
     fenced: list[GroupEvent] = field(default_factory=list)
+    unreleased: list[GroupEvent] = field(default_factory=list)  # joins with the instance id of a live member
     replaced: list[GroupEvent] = field(default_factory=list)
+    taken_over: dict[str, int] = field(default_factory=dict)  # by replaced member id: when another process joined
     rejected: list[GroupEvent] = field(default_factory=list)
     denied: list[GroupEvent] = field(default_factory=list)
     heartbeat_gaps: list[GroupEvent] = field(default_factory=list)
@@ -69,8 +72,12 @@ class GroupEvents:
         }
         for event in group.events:
             kind = event.kind
-            if kind in lists:
+            if kind == "member_fenced" and event.error == UNRELEASED_INSTANCE_ID:
+                result.unreleased.append(event)
+            elif kind in lists:
                 lists[kind].append(event)
+            if kind == "member_replaced" and (old_id := (event.detail or {}).get("old_member_id")):
+                result.taken_over.setdefault(old_id, event.ts)
             if kind in ("barrier_evicted", "join_completed", "rebalance_completed") and event.evicted:
                 result.evictions.append((event.ts, list(event.evicted)))
             if kind == "member_removed" and event.member_id:
@@ -117,10 +124,6 @@ class GroupEvents:
     def removal_of(self, member_id: str | None, near_ms: int) -> Removal | None:
         """Return the removal of a member that is closest to a time, or None."""
         return min(self.removals.get(member_id or "", ()), key=lambda r: abs(r.ts_ms - near_ms), default=None)
-
-    def taken_over_ms(self, member_id: str) -> int | None:
-        """Return when another process joined with the static member's instance id, or None."""
-        return next((e.ts for e in self.replaced if (e.detail or {}).get("old_member_id") == member_id), None)
 
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
         """Return microseconds from the start of the rebalance to the join, by member id."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.departures import LATE_MS, TIMES_USUAL, gave_up, lost_session, usual_gap_ms, whole_barrier
 from kohort.pipeline.history.events_by_kind import GroupEvents, Removal
+from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 LONG_MS = 5000
@@ -62,13 +63,27 @@ def _static_absentee(r: RebalanceFacts, start_ms: int, commits: CommitHistory) -
         if len(absent) != 1 or not stayed - static <= r.rejoin_us.keys():
             return None
         return _laggard(r, absent.pop(), wait_ms, "static_absent", True, wait_ms)
-    silent = {member_id for member_id in stayed if _is_silent_through(r, member_id, start_ms, commits)}
+    old_shares, new_shares = r.before.shares(), r.after.shares()
+    silent = {
+        member_id
+        for member_id in stayed
+        if _is_silent_through(r, (old_shares[member_id], new_shares[member_id]), start_ms, commits)
+    }
     return _laggard(r, silent.pop(), wait_ms, "static_absent", False) if len(silent) == 1 and silent <= static else None
 
 
-def _is_silent_through(r: RebalanceFacts, member_id: str, start_ms: int, commits: CommitHistory) -> bool:
-    """Return whether a member committed before the wait, and neither in it nor when it should have continued."""
-    old, new = r.before.parts_of(member_id), r.after.parts_of(member_id)
+def _is_silent_through(
+    r: RebalanceFacts,
+    old_and_new: tuple[set[TopicPartition], set[TopicPartition]],
+    start_ms: int,
+    commits: CommitHistory,
+) -> bool:
+    """Return whether a member committed before the wait, and neither in it nor when it should have continued.
+
+    Args:
+        old_and_new: Its partitions before and after the rebalance.
+    """
+    old, new = old_and_new
     late_ms = round(TIMES_USUAL * usual_gap_ms(old | new, commits)) + LATE_MS
     last, first = commits.last_of(old, r.barrier_ms), commits.first_of(new, r.barrier_ms)
     return last is not None and last <= start_ms + LATE_MS and (first is None or first > r.stable_ms + late_ms)
@@ -83,9 +98,9 @@ def _silent_before(r: RebalanceFacts, delays: dict[str, int], commits: CommitHis
     wait_ms = r.barrier_ms - r.start_ms
     if wait_ms <= LONG_MS or TIMES_THE_SECOND * max(delays.values(), default=wait_ms) > wait_ms:
         return None
-    busy, prompt = set[str](), set[str]()
+    busy, prompt, shares = set[str](), set[str](), r.before.shares()
     for member_id in r.before.members.keys() & r.after.members.keys():
-        mine = r.before.parts_of(member_id)
+        mine = shares[member_id]
         last = commits.last_of(mine, r.barrier_ms)
         if last is None or last < r.before.stable_ms:
             continue  # nothing is known of it

@@ -140,7 +140,7 @@ def _ending(
         session.end_kind, session.last_ms = _ENDS.get(removal.cause, "unknown"), removal.ts_ms
         return
     swap = next((swap for swap in timeline.swaps if swap.old.member_id == member_id), None)
-    taken_ms = swap.ts_ms if swap is not None else events.taken_over_ms(member_id)
+    taken_ms = swap.ts_ms if swap is not None else events.taken_over.get(member_id)
     if taken_ms is not None:
         session.end_kind, session.last_ms = "replaced", taken_ms
         return
@@ -200,7 +200,7 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
         called = group.names.get(member_id)
         member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "", called=called)
         session = Session(member, event.ts, removal.ts_ms if removal else group.until_ms, 0)
-        taken_ms = events.taken_over_ms(member_id)
+        taken_ms = events.taken_over.get(member_id)
         if removal is not None:
             session.end_kind = _ENDS.get(removal.cause, "unknown")
         elif taken_ms is not None:
@@ -223,8 +223,9 @@ def _predecessors(sessions: list[Session]) -> None:
     by_member: dict[str, Session] = {}
     for session in sorted(sessions, key=lambda s: s.first_ms):
         name = session.member.identity
-        earlier = [s for s in by_client.get(name, []) if s.end_kind != "alive" and _ended_before(s, session)]
-        session.predecessor = by_member.get(session.member.member_id) or (earlier[-1] if earlier else None)
+        session.predecessor = by_member.get(session.member.member_id) or next(
+            (s for s in reversed(by_client.get(name, ())) if s.end_kind != "alive" and _ended_before(s, session)), None
+        )
         by_client.setdefault(name, []).append(session)
         by_member[session.member.member_id] = session
 

@@ -49,7 +49,7 @@ def static_effect(analysis: GroupAnalysis) -> Iterator[StaticEffect]:
             len(static),
             len(swaps) + back,
             sum(_unserved_s(analysis, swap) for swap in swaps),
-            sum(start <= event.ts < end for event in analysis.events.fenced if event.error != "UNRELEASED_INSTANCE_ID"),
+            sum(start <= event.ts < end for event in analysis.events.fenced),
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import LONGEST_SESSION_MS
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     CRITICAL,
@@ -26,8 +27,6 @@ from kohort.pipeline.rules.finding import (
 ID = "R13"
 TAKE_OVERS = 3
 WINDOW_MS = 10 * 60_000
-UNRELEASED = "UNRELEASED_INSTANCE_ID"
-SESSION_MS = 60_000  # default of group.consumer.max.session.timeout.ms
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 takeovers.setdefault(event.instance_id, []).append(event.ts)
     fenced: dict[str, list[int]] = {}
     for event in analysis.events.fenced:
-        if event.instance_id and event.error != UNRELEASED:
+        if event.instance_id:
             fenced.setdefault(event.instance_id, []).append(event.ts)
     for instance in sorted(takeovers.keys() | fenced.keys()):
         swaps, refused = takeovers.get(instance, []), fenced.get(instance, [])
@@ -75,12 +74,12 @@ def _rejected(analysis: GroupAnalysis) -> Iterator[Finding]:
     A process that was killed owns its instance id until its session expires, so its successor is rejected for that long.
     """
     rejections: dict[tuple[str, str], list[int]] = {}
-    for event in analysis.events.fenced:
+    for event in analysis.events.unreleased:
         owner = (event.detail or {}).get("old_member_id")
-        if event.instance_id and event.error == UNRELEASED and owner:
+        if event.instance_id and owner:
             rejections.setdefault((event.instance_id, owner), []).append(event.ts)
     for (instance, owner), moments in sorted(rejections.items()):
-        if moments[-1] - moments[0] <= SESSION_MS:
+        if moments[-1] - moments[0] <= LONGEST_SESSION_MS:
             continue
         yield Finding(
             ID,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.member_sessions import LONGEST_SESSION_MS, Session
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, several
 
@@ -13,8 +13,6 @@ ID = "R16"
 AFTERWARDS_MS, AROUND_MS = 60_000, 5_000
 LONG_SILENCE_MS = 30_000
 LATE_MS = 1_500  # an expiry may be this much later than the timeout
-# default maximum of brokers in the consumer protocol, which has no record of the member's own timeout
-SESSION_OF_CONSUMERS_MS = 60_000
 # causes that a source names, and that a move does not bring about
 _OWN_CAUSES = (
     "join_new", "join_static", "leave_explicit", "leave_admin", "leave_poll_timeout", "session_expired", "epoch_timeout",
@@ -28,16 +26,17 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if not moves:
         return
     first, last = moves[0][0], moves[-1][0]
-    lost_sessions = lost_with_a_move(analysis)
     after = [
         r
         for r in analysis.rebalances
         if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
-    caused = [r for r in after if _may_follow(r, lost_sessions)]
-    unrelated = [r for r in after if r not in caused]
+    lost = list(dict.fromkeys(session.member.name for session in lost_with_a_move(analysis)))
+    caused: list[Rebalance] = []
+    unrelated: list[Rebalance] = []
+    for r in after:
+        (caused if _may_follow(r, lost) else unrelated).append(r)
     longest = max((_silence_ms(analysis, ts, unrelated) for ts, _ in moves), default=0)
-    lost = list(dict.fromkeys(session.member.name for session in lost_sessions))
     text = "the group's coordinator moved to another broker, or its broker restarted"
     text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
     text += f"; {several(len(caused), 'rebalance')} within a minute" if caused else ""
@@ -69,15 +68,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     )
 
 
-def _may_follow(r: Rebalance, lost: list[Session]) -> bool:
+def _may_follow(r: Rebalance, lost: list[str]) -> bool:
     """Return whether a rebalance after a move may be its consequence, because no source shows another cause.
 
-    Members whose sessions were lost expire and join again.
+    Members whose sessions were lost expire and join again; `lost` are their names.
     """
     if r.why.cause not in _OWN_CAUSES or r.why.confidence == POSSIBLE:
         return True
-    clients = {session.member.name for session in lost}
-    return r.why.cause in ("session_expired", "join_new", "join_static") and r.why.trigger_client in clients
+    return r.why.cause in ("session_expired", "join_new", "join_static") and r.why.trigger_client in lost
 
 
 def _silence_ms(analysis: GroupAnalysis, moved_ms: int, unrelated: list[Rebalance]) -> int:
@@ -93,6 +91,8 @@ def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
 
     The time is that of the first record after the move. A group whose first record is that record began after the move.
     """
+    if not analysis.group.coordinator_moves:
+        return []
     began_ms = analysis.span_ms[0]
     return [
         (ts, epoch)
@@ -121,7 +121,7 @@ def _may_have_expired(session: Session) -> bool:
 
 
 def _lost_with(analysis: GroupAnalysis, session: Session, moved_ms: int) -> bool:
-    whole_ms = (session.member.session_timeout_ms or SESSION_OF_CONSUMERS_MS) + LATE_MS
+    whole_ms = (session.member.session_timeout_ms or LONGEST_SESSION_MS) + LATE_MS
     if not session.first_ms <= moved_ms <= session.last_ms <= moved_ms + whole_ms:
         return False
     generation = analysis.ownership.generation_at(moved_ms)

@@ -63,11 +63,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _with_follow_ups(analysis: GroupAnalysis, storm: Storm) -> list[Rebalance]:
     """Return every rebalance of the time of a storm, and the second rounds of its last one."""
+    start_ms, end_ms = storm.start_ms, storm.end_ms
     return [
         r
         for r in analysis.rebalances
-        if r.reached_barrier
-        and storm.start_ms <= r.begin_ms <= storm.end_ms + (FOLLOW_UP_WITHIN_MS if r.kind == "followup" else 0)
+        if r.reached_barrier and start_ms <= r.begin_ms <= end_ms + (FOLLOW_UP_WITHIN_MS if r.kind == "followup" else 0)
     ]
 
 

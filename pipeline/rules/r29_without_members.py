@@ -12,7 +12,7 @@ from itertools import pairwise
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples, log_grew
-from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.member_sessions import THROWN_OUT, Session
 from kohort.pipeline.rules.finding import (
     CERTAIN,
     CRITICAL,
@@ -33,7 +33,6 @@ ID = "R29"
 STOPPED_FOR_LONG_MS = 15 * 60_000  # a group with a proper stop shorter than this is being deployed
 TIMES_EARLIER = 1.5  # a batch job is away for about as long each time
 SHORTEST_MS = 10_000  # members whose sessions expired usually come back sooner than this
-_VANISHED = ("session_expired", "epoch_timeout", "barrier")
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -72,7 +71,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _vanished(sessions: list[Session]) -> list[Session]:
-    return [s for s in sessions if s.end_kind in _VANISHED and s.member.is_known and not s.member.instance_id]
+    return [s for s in sessions if s.end_kind in THROWN_OUT and s.member.is_known and not s.member.instance_id]
 
 
 def _longest_earlier_absence_ms(analysis: GroupAnalysis) -> int:
@@ -106,7 +105,7 @@ def _judged(sessions: list[Session], lasted_ms: int, idle: bool) -> tuple[str, s
         text = f"{listed(_names(vanished))} vanished without leaving the group"
         return (WARNING if idle else CRITICAL), sure, text
     grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
-    if any(s.end_kind in _VANISHED and not s.member.is_known for s in sessions):
+    if any(s.end_kind in THROWN_OUT and not s.member.is_known for s in sessions):
         return grave, POSSIBLE, "only the ids of its members are in the data, so a stop and a crash look the same"
     if any(s.member.instance_id for s in sessions):
         return grave, POSSIBLE, "its members were static, so a stop and a crash look the same"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import THROWN_OUT
 from kohort.pipeline.history.standstills import gravest, standstills
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, Finding, listed, seconds, times
 from kohort.pipeline.rules.r42_no_time_to_join import thrown_out
 
 ID = "R30"
 DEATHS = 2
-_DIED = ("session_expired", "epoch_timeout", "barrier")
 
 _OR_SLOW = "; no source shows whether they crashed, or left because it takes longer than max.poll.interval.ms"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     innocent = thrown_out(analysis)
-    died = [s for s in analysis.sessions if s.end_kind in _DIED and s not in innocent]
+    died = [s for s in analysis.sessions if s.end_kind in THROWN_OUT and s not in innocent]
     if len(died) < DEATHS:
         return
     worst = [standstill for standstill in gravest(standstills(analysis, died)) if standstill.lag != 0]

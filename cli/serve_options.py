@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.broker.settings.broker_settings import PROFILES
-from kohort.protocol.releases import RELEASES
+from kohort.protocol.releases import CURRENT, RELEASES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,12 +91,13 @@ OPTIONS = (
         "--profile",
         choices=tuple(sorted(PROFILES)),
         default="faithful",
-        help="faithful: as Kafka 4.3. test: every delay as short as possible: " + ", ".join(_TEST_SETTINGS) + ".",
+        help="faithful: as Kafka. test: every delay as short as possible: " + ", ".join(_TEST_SETTINGS) + ".",
     ),
     Option(
         "--as-kafka",
         choices=RELEASES,
-        help="Serve the API versions of that release of Kafka, with its defaults; same as the setting kohort.as.kafka.",
+        help=f"Behave like that release of Kafka: its API versions, defaults and rules; {CURRENT} unless given. Same "
+        "as the setting kohort.as.kafka.",
     ),
     Option(
         "--set",

@@ -31,9 +31,8 @@ class RawLogin:
     """Progress of a client's tokens."""
 
     def __init__(self, mechanism: str) -> None:
-        self._remaining = TOKENS.get(
-            mechanism
-        )  # tokens still to come; None if unknown (GSSAPI), so each frame is checked
+        # Tokens still to come; None if their number is unknown (GSSAPI), so that each frame is checked.
+        self._remaining = TOKENS.get(mechanism)
 
     def takes(self, head: bytes | memoryview) -> bool:
         """Return whether the client's next frame, which begins with `head`, is a token.

@@ -146,7 +146,7 @@ def check_batch(
     """Return the batch to store in a log with this configuration, or the rejection.
 
     Args:
-        where: Topic and partition, for the message.
+        topic_partition: Named in the message of the rejection.
 
     Raises:
         TooLargeError: The decompressed records exceed `most_bytes`.

@@ -74,8 +74,8 @@ class Cluster:
         """Set up a cluster without starting it.
 
         Args:
-            profile: `test` avoids waiting for absent members; `faithful` has the defaults of Kafka 4.3.
-            as_kafka: Kafka release whose API versions and defaults clients see, as in "2.8"; `kohort serve --help`
+            profile: `test` avoids waiting for absent members; `faithful` has Kafka's defaults.
+            as_kafka: Kafka release whose API versions, defaults and rules apply, as in "2.8"; `kohort serve --help`
                 lists them.
             seed: Seed of all random choices, including ids; the default is random and available as `self.seed`.
             settings: Broker settings by Kafka's names, as in `{"group.max.size": 2}`.

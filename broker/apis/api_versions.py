@@ -57,7 +57,10 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
 
 
 def _check_expectations(node: Node, request: ApiVersionsRequest) -> ErrorCode:
-    """Return REBOOTSTRAP_REQUIRED if the client expects another cluster or node (newer-release §2 rule 1)."""
+    """Return REBOOTSTRAP_REQUIRED if the client expects another cluster or node (newer-release §2 rule 1).
+
+    A client that names only one of them receives INVALID_REQUEST.
+    """
     if (request.cluster_id is None) is not (request.node_id == -1):
         return ErrorCode.invalid_request
     if request.cluster_id is None or (request.cluster_id, request.node_id) == (node.cluster.cluster_id, node.id):

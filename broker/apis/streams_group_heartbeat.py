@@ -1,6 +1,6 @@
-"""StreamsGroupHeartbeat (key 88), version 0: join, stay in and leave a streams group (KIP-1071).
+"""StreamsGroupHeartbeat (key 88), versions 0 and 1: join, stay in and leave a streams group (KIP-1071).
 
-Not supported, as in Kafka 4.3: static members, offsets of tasks, warm-up tasks, patterns of source topics.
+Not supported, as in Kafka: warm-up tasks, patterns of source topics; before 4.4 also static members and task offsets.
 """
 
 from functools import partial

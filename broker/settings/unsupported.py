@@ -76,14 +76,14 @@ _REMOVED_FAMILIES = ("zookeeper.", "password.encoder.")
 
 
 class PassedOver(NamedTuple):
-    """A name in a file that Kafka 4.3 does not know."""
+    """A name in a file that no supported release of Kafka knows."""
 
     sentence: str
     is_slip: bool  # whether the name is so similar to one of Kafka's that it is a typo
 
 
 def is_brokers(name: str) -> bool:
-    """Return whether a broker has such a setting in Kafka 4.3 or had it in an older release."""
+    """Return whether a broker has such a setting in Kafka 4.4 or had it in an older release."""
     return name in FOREIGN or name.startswith((*_PREFIXES, *_REMOVED_FAMILIES)) or name in _REMOVED
 
 

@@ -109,7 +109,7 @@ class RuleBuilder:
         return self._rule(HideNode(node), options)
 
     def as_kafka(self, release: str, **options: Unpack[When]) -> Rule:
-        """Return the ApiVersions response of an older release of Kafka, such as "2.8".
+        """Return the ApiVersions response of another release of Kafka, such as "2.8".
 
         Clients send one request per connection: add the rule before they connect. The broker's behaviour does not
         change; see `Cluster(as_kafka=…)` for that.

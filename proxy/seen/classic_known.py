@@ -85,7 +85,7 @@ class ClassicKnown(Sight):
         self._early: list[tuple[ObservedCall, Join, JoinGroupResponse]] = []
         self._issued: dict[str, None] = {}
         # ids issued since the last generation that no member has used, oldest first
-        self._unused_ids: dict[str, None] = {}  # those issued since the last generation that no member has used
+        self._unused_ids: dict[str, None] = {}
         self._has_absent_members = False  # whether a member of this generation was not seen to join
         self.connected: dict[str, bool] = {}  # by member id, whether its last connection is open; missing if unknown
         self._lines: dict[str, int] = {}

@@ -1,4 +1,4 @@
-// Calculations for the page that need no browser: their tests run in node (tests/control/page).
+// Calculations for the page that do not use the document (tested by tests/control/test_page_in_a_browser.py).
 
 /** Format a duration. */
 export function duration(ms) {

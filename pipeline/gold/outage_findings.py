@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from kohort.pipeline.gold.gold_files import read_table, write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
@@ -17,15 +19,16 @@ from kohort.pipeline.rules.r35_broker_stopped import Outage, Stretch, outages
 from kohort.pipeline.rules.r36_expired_together import TOGETHER_MS, Expiry, Wave, waves
 
 _Row = dict[str, object]
-_SESSION_COLUMNS = ["member_id", "client", "client_id", "logical_client", "first_ms", "last_ms", "end_kind"]
+_SESSION_COLUMNS = ["member_id", "client", "client_id", "logical_client", "last_ms"]
+_EXPIRED = ds.field("end_kind") == "session_expired"
 
 
 def judge_outages(gold: Place) -> None:
     """Add findings about outages to the diagnoses, and downgrade those that they explain to information."""
     pauses = _rows(gold, "commit_pauses", ["first_ms", "last_ms", "start_ms", "end_ms"])
-    sessions = _rows(gold, "member_sessions", _SESSION_COLUMNS)
+    expired = _rows(gold, "member_sessions", _SESSION_COLUMNS, _EXPIRED)
     stopped = [(cluster, events) for cluster, events in _outages(pauses) if events]
-    together = [(cluster, events) for cluster, events in _waves(sessions) if events]
+    together = [(cluster, events) for cluster, events in _waves(expired, _group_ends_ms(gold)) if events]
     if not stopped and not together:
         return
     diagnoses = _rows(gold, "diagnoses")
@@ -67,19 +70,25 @@ def _outages(pauses: list[_Row]) -> Iterator[tuple[str, list[Outage]]]:
         yield cluster, outages(still, lived)
 
 
-def _waves(sessions: list[_Row]) -> Iterator[tuple[str, list[Wave]]]:
-    for cluster, rows in _by_cluster(sessions):
-        ended_ms: dict[object, int] = {}
-        for row in rows:
-            ended_ms[row["group_id"]] = max(ended_ms.get(row["group_id"], 0), _ms(row["last_ms"]))
+def _waves(expired: list[_Row], group_ends_ms: dict[tuple[str, object], int]) -> Iterator[tuple[str, list[Wave]]]:
+    for cluster, rows in _by_cluster(expired):
         yield (
             cluster,
             waves([
                 Expiry(_ms(row["last_ms"]), str(row["group_id"]), str(row["client"]), _host(row))
                 for row in rows
-                if row["end_kind"] == "session_expired" and not _may_be_stop(row, ended_ms[row["group_id"]])
+                if not _may_be_stop(row, group_ends_ms[cluster, row["group_id"]])
             ]),
         )  # fmt: skip
+
+
+def _group_ends_ms(gold: Place) -> dict[tuple[str, object], int]:
+    """Return the end of the last session of each group, by cluster and group id."""
+    sessions = read_table(gold, "member_sessions", ["cluster", "group_id", "last_ms"])
+    if sessions is None:
+        return {}
+    ends = sessions.group_by(["cluster", "group_id"]).aggregate([("last_ms", "max")])
+    return {(row["cluster"], row["group_id"]): row["last_ms_max"] for row in ends.to_pylist()}
 
 
 def _may_be_stop(row: _Row, group_ended_ms: int) -> bool:
@@ -115,7 +124,7 @@ def _ms(value: object) -> int:
     return value
 
 
-def _rows(gold: Place, table: str, columns: list[str] | None = None) -> list[_Row]:
+def _rows(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> list[_Row]:
     """Read rows with their cluster and group, in all or only the given columns."""
-    rows = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns])
+    rows = read_table(gold, table, None if columns is None else ["cluster", "group_id", *columns], only)
     return [] if rows is None else rows.to_pylist()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar
 
 from kohort.pipeline.history.classic_timeline import Timeline, classic_timeline, timeline_from_events
 from kohort.pipeline.history.commit_history import CommitHistory
@@ -45,14 +48,12 @@ class GroupAnalysis:
     stalls: list[Stall]
     share: ShareHistory | None = None  # fates of records, or None if it is not a share group
     streams: StreamsHistory | None = None  # threads, tasks and topologies, or None if it is not a streams group
-    _skews: list[Skew | None] | None = None
+    results: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # of `once`
 
     @property
     def skews(self) -> list[Skew | None]:
         """Load skew of each generation, in the order of `generations`; None for one without assignments."""
-        if self._skews is None:
-            self._skews = [skew_of(generation, self.commits, self.group.until_ms) for generation in self.generations]
-        return self._skews
+        return _skews(self)
 
     @property
     def group_id(self) -> str:
@@ -87,6 +88,27 @@ class GroupAnalysis:
 
     def is_static(self) -> bool:
         return any(member.instance_id for generation in self.generations for member in generation.members.values())
+
+
+ResultT = TypeVar("ResultT")
+
+
+def once(function: Callable[[GroupAnalysis], ResultT]) -> Callable[[GroupAnalysis], ResultT]:
+    """Compute a function of an analysis once, since several rules ask for it. Callers must not change the result."""
+
+    @wraps(function)
+    def computed_once(analysis: GroupAnalysis) -> ResultT:
+        if function not in analysis.results:
+            analysis.results[function] = function(analysis)
+        result: ResultT = analysis.results[function]
+        return result
+
+    return computed_once
+
+
+@once
+def _skews(analysis: GroupAnalysis) -> list[Skew | None]:
+    return [skew_of(generation, analysis.commits, analysis.group.until_ms) for generation in analysis.generations]
 
 
 def analyse(group: GroupInput) -> GroupAnalysis:

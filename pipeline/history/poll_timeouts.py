@@ -6,13 +6,14 @@ nothing was committed for its partitions for about its rebalance timeout.
 
 from __future__ import annotations
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.lag import most_lag
 from kohort.pipeline.history.member_sessions import Session
 
 _SILENT_SHARE = 0.9
 
 
+@once
 def left_at_poll_timeout(analysis: GroupAnalysis) -> dict[Session, str]:
     """Return those sessions with the confidence."""
     confidences = {}

@@ -12,10 +12,9 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules import r03_session_expiry, r04_rolling_restart, r05_crash_loop
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
-from kohort.pipeline.rules.waits import LONG_STOP_MS, TIMES_USUAL, Waits, is_for_dead, long_waits, waits_of
+from kohort.pipeline.rules.waits import LONG_STOP_MS, Waits, began_long_before, is_for_dead, long_waits, waits_of
 
 ID = "R01"
-BEFORE_MS = 10_000
 # with a cooperative assignor the others continue to consume
 _TITLES = {True: "One slow member stalled the group", False: "One slow member delayed the rebalance"}
 _ADVICE = (
@@ -78,9 +77,7 @@ def _without_other_finding(analysis: GroupAnalysis, dead: list[Rebalance]) -> li
 def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
     """Return a finding about exact waits for a last member that no source identifies, or for several members."""
     hits = waits.rebalances
-    text = f"the group waited {times(len(hits))} for members to rejoin, {seconds(sum(waits.lengths_ms))} in total"
-    text += f" (longest {seconds(waits.longest_ms)})" if len(hits) > 1 else ""
-    text += f"; {waits.stopped_text}" if waits.stopped_ms else ""
+    text = _waited(waits, "members to rejoin")
     before_ms = _stood_before_ms(waits)
     if before_ms:
         text += f"; no partition had advanced for {seconds(before_ms)} before, so several members were busy or waited"
@@ -104,6 +101,13 @@ def _by_unknown_member(analysis: GroupAnalysis, waits: Waits) -> Finding:
     )
 
 
+def _waited(waits: Waits, awaited: str) -> str:
+    count = len(waits.rebalances)
+    text = f"the group waited {times(count)} for {awaited}, {seconds(waits.total_ms)} in total"
+    text += f" (longest {seconds(waits.longest_ms)})" if count > 1 else ""
+    return f"{text}; {waits.stopped_text}" if waits.stopped_ms else text
+
+
 def _stood_before_ms(waits: Waits) -> int:
     """Return for how long the whole group had stood still before each wait, or 0 if that is not so of each wait."""
     before_ms = [
@@ -111,7 +115,7 @@ def _stood_before_ms(waits: Waits) -> int:
         for r in waits.rebalances
     ]
     shortest = min(before_ms)
-    return shortest if shortest >= max(BEFORE_MS, TIMES_USUAL * waits.usual_ms) else 0
+    return shortest if began_long_before(shortest, waits.usual_ms) else 0
 
 
 def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
@@ -119,10 +123,7 @@ def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
     ways = [laggard.how for laggard in laggards]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     repeated = waits.is_eager and (len(hits) > 1 or waits.longest_ms >= LONG_STOP_MS)
-    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits.lengths_ms))} in total"
-    text += f" (longest {seconds(waits.longest_ms)})" if len(hits) > 1 else ""
-    text += f"; {waits.stopped_text}" if waits.stopped_ms else ""
-    text += f"; {_end(client, ways)}"
+    text = f"{_waited(waits, f'client {client}')}; {_end(client, ways)}"
     dead = all(is_for_dead(r) for r in hits)
     advice = _DEAD if dead else _STATIC if "static_absent" in ways else _ADVICE
     identified = all(laggard.measured for laggard in laggards)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.member_sessions import LONGEST_SESSION_MS, Session
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, several
@@ -101,6 +101,7 @@ def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
     ]
 
 
+@once
 def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
     """Return sessions that expired although only the coordinator had moved and their clients had joined again.
 

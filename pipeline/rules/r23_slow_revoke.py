@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from kohort.pipeline.history.consumer_timeline import UNRELEASED, UNREVOKED, Wait
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, POSSIBLE, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.rules.waits import began_long_before
 
 ID = "R23"
 SHARE_OF_TIMEOUT = 0.5
 LONG_MS = 5000
 SHORTEST_MS = 2000
-BEFORE_MS, TIMES_USUAL = (
-    10_000,
-    3,
-)  # a silence of the group that begins so long before a revocation is not its consequence
 _GROUP_STOOD = (
     "Take a thread dump of several members, or check what they have in common (a database, a service): they all stood still "
     "before any partition was to be revoked."
@@ -118,7 +115,7 @@ def _group_stood_before(analysis: GroupAnalysis, wait: Wait) -> bool:
     usual_ms = analysis.commits.usual_step_ms()
     if silence is None or usual_ms is None or silence[1] < end_ms:
         return False
-    return wait.start_ms - silence[0] >= max(BEFORE_MS, TIMES_USUAL * usual_ms)
+    return began_long_before(wait.start_ms - silence[0], usual_ms)
 
 
 def _stood_still(analysis: GroupAnalysis, wait: Wait) -> bool:

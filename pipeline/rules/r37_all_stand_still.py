@@ -28,14 +28,13 @@ from kohort.pipeline.rules.finding import (
     seconds,
     several,
 )
+from kohort.pipeline.rules.waits import began_long_before
 
 ID = "R37"
-LONG_MS = 60_000
+SHORTEST_MS, LONG_MS = 30_000, 60_000
 SHARE_IN_REBALANCES = 0.2  # with a larger part of the stop in rebalances, they are its cause
 MOST_OF_IT, SHARE_THAT_WAITS = 0.7, 0.5
 AT_LEAST_REPEATED = 2
-BEFORE_MS = 10_000  # a stop that begins this long before a rebalance is not its consequence
-TIMES_USUAL = 3
 AFTERWARDS_MS = 60_000
 _BLAMES = ("R01", "R15", "R20", "R23", "R26", "R45")
 _OPEN_TRANSACTION = (
@@ -62,18 +61,15 @@ _STOPPED = (
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for stall in analysis.stalls:
-        if stall.kind != "group_silent" or _is_a_rebalance(analysis, stall):
+        if stall.kind != "group_silent" or stall.length_ms < SHORTEST_MS:
+            continue
+        inside = _rebalances_in(analysis, stall)
+        later = _rebalance_after(analysis, stall, inside)
+        busy_ms = sum(min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms) for r in inside)
+        if later is None and busy_ms > SHARE_IN_REBALANCES * stall.length_ms:
             continue
         if members := _members(analysis, stall):
-            yield _finding(analysis, stall, members)
-
-
-def _is_a_rebalance(analysis: GroupAnalysis, stall: Stall) -> bool:
-    if stall.length_ms < 30_000:
-        return True
-    inside = _rebalances_in(analysis, stall)
-    busy_ms = sum(min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms) for r in inside)
-    return busy_ms > SHARE_IN_REBALANCES * stall.length_ms and not _began_before(analysis, stall, inside)
+            yield _finding(analysis, stall, members, inside, later)
 
 
 def _rebalances_in(analysis: GroupAnalysis, stall: Stall) -> list[Rebalance]:
@@ -84,16 +80,16 @@ def _rebalances_in(analysis: GroupAnalysis, stall: Stall) -> list[Rebalance]:
     ]
 
 
-def _began_before(analysis: GroupAnalysis, stall: Stall, inside: list[Rebalance]) -> bool:
-    """Return whether all members stood still well before the first rebalance in a stop, so that it is not the cause.
+def _rebalance_after(analysis: GroupAnalysis, stall: Stall, inside: list[Rebalance]) -> Rebalance | None:
+    """Return the first rebalance in a stop if all members stood still well before it, so that it is not the cause.
 
-    The start of the rebalance must be known.
+    Its start must be known.
     """
     first = min(inside, key=lambda r: r.begin_ms, default=None)
     if first is None or (first.start_ms is None and not first.is_epoch):
-        return False
+        return None
     usual_ms = analysis.commits.usual_step_ms() or 0
-    return first.begin_ms - stall.start_ms >= max(BEFORE_MS, TIMES_USUAL * usual_ms)
+    return first if began_long_before(first.begin_ms - stall.start_ms, usual_ms) else None
 
 
 def _members(analysis: GroupAnalysis, stall: Stall) -> int:
@@ -104,23 +100,24 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
     return generation.size if generation is not None and generation.owners else 0
 
 
-def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
+def _finding(
+    analysis: GroupAnalysis, stall: Stall, members: int, inside: list[Rebalance], later: Rebalance | None
+) -> Finding:
     sampled, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
-    inside = _rebalances_in(analysis, stall)
     text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and "
-    began_before = _began_before(analysis, stall, inside)
-    text += _then_rebalanced(stall, inside) if began_before else "no rebalance explains it"
+    text += "no rebalance explains it" if later is None else _then_rebalanced(stall, later)
     text += _waiting_records(stall)
-    cause, sure, advice = _cause(analysis, stall)
+    may_be_stopped = _may_be_stopped(analysis, stall)
+    cause, sure, advice = _cause(analysis, stall, may_be_stopped=may_be_stopped)
     if cause:
         text += f"; {cause}"
     return Finding(
         ID,
         "The whole group makes no progress",
-        _severity(analysis, stall),
+        INFO if may_be_stopped else _severity(analysis, stall),
         CERTAIN if sampled else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,
         advice,
@@ -139,9 +136,9 @@ def _finding(analysis: GroupAnalysis, stall: Stall, members: int) -> Finding:
     )
 
 
-def _cause(analysis: GroupAnalysis, stall: Stall) -> tuple[str, str, str]:
+def _cause(analysis: GroupAnalysis, stall: Stall, *, may_be_stopped: bool) -> tuple[str, str, str]:
     """Return the cause, or "" if none is known, with its confidence and the advice."""
-    if _may_be_stopped(analysis, stall):
+    if may_be_stopped:
         return (
             "its members are static, which don't leave when they stop: the group may have been stopped",
             POSSIBLE,
@@ -167,12 +164,11 @@ def _waiting_records(stall: Stall) -> str:
     return "; it is unknown whether records waited, without samples of log end offsets"
 
 
-def _then_rebalanced(stall: Stall, inside: list[Rebalance]) -> str:
+def _then_rebalanced(stall: Stall, r: Rebalance) -> str:
     """Describe the rebalance that began during a stop, and that waited for the members as the rest of the group did."""
-    first = min(inside, key=lambda r: r.begin_ms)
-    waited = "" if first.is_epoch else f", which waited {seconds(first.prepare_ms)} for them"
+    waited = "" if r.is_epoch else f", which waited {seconds(r.prepare_ms)} for them"
     return (
-        f"stood still for {seconds(first.begin_ms - stall.start_ms)} before a rebalance began{waited}: it is one stop, and no "
+        f"stood still for {seconds(r.begin_ms - stall.start_ms)} before a rebalance began{waited}: it is one stop, and no "
         "single member caused it"
     )
 
@@ -198,8 +194,6 @@ def _may_be_stopped(analysis: GroupAnalysis, stall: Stall) -> bool:
 
 
 def _severity(analysis: GroupAnalysis, stall: Stall) -> str:
-    if _may_be_stopped(analysis, stall):
-        return INFO
     if stall.waited_ms is None and not _worth(analysis, stall):
         return INFO
     return CRITICAL if stall.length_ms >= LONG_MS or stall.open else WARNING

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, moment, seconds
 
@@ -42,6 +42,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         yield _finding(analysis, decline)
 
 
+@once
 def declines(analysis: GroupAnalysis) -> list[Decline]:
     result = []
     classic = [generation for generation in analysis.generations if generation.kind == "classic"]

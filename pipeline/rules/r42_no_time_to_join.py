@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, listed, seconds, several
@@ -67,6 +67,7 @@ def hasty(analysis: GroupAnalysis) -> list[Rebalance]:
     return short if len(short) >= OFTEN and len(_names(analysis, short)) > 1 else []
 
 
+@once
 def thrown_out(analysis: GroupAnalysis) -> set[Session]:
     """Return the sessions that ended this way."""
     members = {member_id for r in hasty(analysis) for member_id in r.evicted}

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.member_sessions import Session
 
 WINDOW_MS = 15 * 60_000
@@ -35,6 +35,7 @@ class Deploy:
         return max(max(s.last_ms for s in self.old), max(s.first_ms for s in self.new))
 
 
+@once
 def deploys(analysis: GroupAnalysis) -> list[Deploy]:
     """Return the deploys by time: those that pod names prove, then those that only replace the membership."""
     returning = {s.predecessor for s in analysis.sessions if s.predecessor is not None}

@@ -15,6 +15,7 @@ SHARE_OF_TIMEOUT = 0.5
 LONG_STOP_MS = 60_000  # stop of the whole group from which a finding is critical
 SHARE_OF_STOP = 0.03  # from this difference on between a stop and the wait in it, the reason is stated
 TIMES_USUAL = 3  # a silence must be longer than this many usual steps of the group to count as a stop
+BEFORE_MS = 10_000  # a silence that begins this long before a rebalance or a revocation is not its consequence
 _FOR_THE_DEAD = ("session_expired", "sync_timeout", "epoch_timeout", "barrier_timeout")
 
 
@@ -34,6 +35,10 @@ class Waits:
     @property
     def lengths_ms(self) -> list[int]:
         return [r.prepare_ms for r in self.rebalances]
+
+    @property
+    def total_ms(self) -> int:
+        return sum(self.lengths_ms)
 
     @property
     def longest_ms(self) -> int:
@@ -58,8 +63,7 @@ class Waits:
         if not self.rebalances:
             return ""
         count = len(self.rebalances)
-        total_ms = sum(self.lengths_ms)
-        text = f"; the whole group waited {seconds(total_ms)} for that"
+        text = f"; the whole group waited {seconds(self.total_ms)} for that"
         text += f" ({times(count)}, longest {seconds(self.longest_ms)})" if count > 1 else ""
         return f"{text}, {self.stopped_text}" if self.stopped_ms else text
 
@@ -69,7 +73,7 @@ class Waits:
         text = f"{seconds(self.stopped_ms)} without {'consumption' if self.is_eager else 'commits'} of any partition"
         if not self.is_eager:
             return f"{text} (members that keep their partitions may have continued to read)"
-        more_ms = self.stopped_ms - sum(self.lengths_ms)
+        more_ms = self.stopped_ms - self.total_ms
         if abs(more_ms) < SHARE_OF_STOP * self.stopped_ms:
             return text
         if more_ms > 0 and self._began_before():
@@ -92,7 +96,7 @@ class Waits:
             "stops": len(self.rebalances),
             "waits_ms": self.lengths_ms,
             "longest_wait_ms": self.longest_ms,
-            "total_wait_ms": sum(self.lengths_ms),
+            "total_wait_ms": self.total_ms,
             "without_progress_ms": self.stopped_ms,
             "silences_ms": [end - start for start, end in self.silences],
             "eager": self.is_eager,
@@ -123,6 +127,16 @@ def dead_waits(analysis: GroupAnalysis) -> Iterator[tuple[str, Rebalance]]:
 
 def is_for_dead(r: Rebalance) -> bool:
     return r.why.laggard is not None and r.why.laggard.how in _FOR_THE_DEAD
+
+
+def began_long_before(before_ms: float, usual_ms: float) -> bool:
+    """Return whether a silence began so long before a rebalance or a revocation that it is not its consequence.
+
+    Args:
+        before_ms: Length of the silence before.
+        usual_ms: Usual time between two advances of the group.
+    """
+    return before_ms >= max(BEFORE_MS, TIMES_USUAL * usual_ms)
 
 
 def with_barrier(analysis: GroupAnalysis) -> Iterator[Rebalance]:

@@ -8,6 +8,8 @@ from socket import AF_INET6, inet_pton
 from struct import unpack
 
 HIGHEST_PORT = 65_535
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"  # all addresses of the machine
 # a name, an IPv4 address, or an IPv6 address
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%\w+)?")
 
@@ -16,22 +18,27 @@ class AddressError(ValueError):
     """An invalid address. The text is one sentence with examples."""
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, default_host: str = LOOPBACK) -> tuple[str, int]:
     """Return host and port of an address such as `localhost:9092` or `[::1]:9092`.
+
+    Args:
+        default_host: Host of an address that is only a port, as in `9092` or `:9092`.
 
     Raises:
         AddressError: If the text is not an address.
     """
     host, colon, port = text.rpartition(":")
+    if not host and port.isascii() and port.isdigit():
+        host, colon = default_host, ":"
     bracketed = host.startswith("[") and host.endswith("]")
     if bracketed:
         host = host[1:-1]
     if not colon or not host or (":" in host and not bracketed):
         raise AddressError(
-            f"{text} is not an address; expected HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092"
+            f"{text} is not an address; expected HOST:PORT or PORT, as in localhost:9092, [::1]:9092 or 9092"
         )
     if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
-        raise AddressError(f"{text} has no port; write HOST:PORT with a port from 0 (any free one) to 65535")
+        raise AddressError(f"{text} has no port; write HOST:PORT or PORT, with a port from 0 (any free one) to 65535")
     return host, int(port)
 
 

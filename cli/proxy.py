@@ -25,7 +25,7 @@ STDERR = 2
     "--listen",
     default="127.0.0.1:0",
     show_default=True,
-    metavar="HOST:PORT",
+    metavar="[HOST:]PORT",
     help="The bootstrap address for clients; port 0 is any free one. The cluster's nodes get other free ports.",
 )
 @click.option(
@@ -137,7 +137,7 @@ def control_at(address: str, token: str) -> tuple[str, int, str]:
         AddressError: The address is invalid.
         TokenError: The token is invalid.
     """
-    host, port = parse_address(f"127.0.0.1:{address.removeprefix(':')}" if address.lstrip(":").isdigit() else address)
+    host, port = parse_address(address)
     with needs_extra("--control", "control"), without("hypothesis"):
         import kohort.proxy.proxy_control  # noqa: F401
     return host, port, checked(token)

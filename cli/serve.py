@@ -45,7 +45,8 @@ def serve(**options: Any) -> None:
     listeners=NAME://HOST:PORT[,HOST:PORT...],... if there are several, and control=HOST:PORT if --control is given.
     Logs go to stderr.
 
-    Later settings override earlier ones: Kafka's defaults, the profile, --config, --set. __consumer_offsets has as many
-    replicas as there are nodes, at most Kafka's 3, unless offsets.topic.replication.factor is set.
+    Later settings override earlier ones: Kafka's defaults, the profile, --config, --kafka-environment, --set.
+    __consumer_offsets has as many replicas as there are nodes, at most Kafka's 3, unless
+    offsets.topic.replication.factor is set.
     """
     serve_until_stopped(ServeOptions(**options))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kohort.base.address import LOOPBACK
 from kohort.broker.settings.broker_settings import PROFILES
 from kohort.protocol.releases import CURRENT, RELEASES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOOPBACK = "127.0.0.1"
 DEFAULT_LISTEN = f"{LOOPBACK}:9092"
 FSYNC = ("never", "interval", "always")
 _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
@@ -22,6 +22,7 @@ class ServeOptions(NamedTuple):
     """Values of the options of `kohort serve`."""
 
     listen: str | None
+    topics: tuple[str, ...]  # of --topic
     nodes: int
     advertise: str
     profile: str
@@ -30,6 +31,7 @@ class ServeOptions(NamedTuple):
     secure: Path | None
     users: tuple[str, ...]  # of --add-scram
     config: str | None
+    kafka_environment: bool
     data_dir: Path | None
     fsync: str
     restore_topics: bool
@@ -74,9 +76,18 @@ class Option(NamedTuple):
 OPTIONS = (
     Option(
         "--listen",
-        metavar="HOST:PORT",
-        help="Address for clients, in plain text. Port 0: any free one. The setting listeners replaces it.  "
-        f"[default: {DEFAULT_LISTEN}]",
+        metavar="[HOST:]PORT",
+        help="Address for clients, in plain text; a PORT alone: on this machine only. Port 0: any free one. The "
+        f"setting listeners replaces it.  [default: {DEFAULT_LISTEN}]",
+    ),
+    Option(
+        "--topic",
+        field="topics",
+        multiple=True,
+        metavar="NAME[:PARTITIONS][:SETTING=VALUE]...",
+        variable="KOHORT_TOPICS",
+        help="A topic to create at start, as in orders:6 or audit:1:cleanup.policy=compact; repeatable, and separated "
+        "by spaces in the variable. An existing topic stays as it is.",
     ),
     Option("--nodes", default=1, numbers=range(1, 101), help="Number of nodes, on consecutive ports."),
     Option(
@@ -121,11 +132,22 @@ OPTIONS = (
         help="A user who logs in with SCRAM, as with kafka-storage; repeatable. Stored in the data directory, "
         "if there is one.",
     ),
-    Option("--config", metavar="FILE", help="Settings, as in server.properties."),
+    Option(
+        "--config", metavar="FILE", help="Settings, as in server.properties, or KAFKA_ variables, as in an env file."
+    ),
+    Option(
+        "--kafka-environment",
+        is_flag=True,
+        variable="KOHORT_KAFKA_ENVIRONMENT",
+        help="Take settings from environment variables, as images of Kafka do: num.partitions from "
+        "KAFKA_NUM_PARTITIONS or KAFKA_CFG_NUM_PARTITIONS. Without an address in --listen or in a setting, listen on "
+        "all addresses of the machine. The container image sets this.",
+    ),
     Option(
         "--data-dir",
         path=Place.ANY,
         metavar="DIR",
+        variable="KOHORT_DATA_DIR",
         help="Store topics and groups there, in Kafka's layout, so that they survive a restart. Without it "
         "they are in memory.",
     ),
@@ -151,7 +173,7 @@ OPTIONS = (
     ),
     Option(
         "--control",
-        metavar="HOST:PORT",
+        metavar="[HOST:]PORT",
         help="Serve HTTP there, for `kohort admin`, `ctl`, `watch` and a browser; a PORT alone: on this machine only. "
         "Off by default.",
     ),

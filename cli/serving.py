@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from kohort.base.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised, show_address
+from kohort.base.address import (
+    EVERYWHERE,
+    HIGHEST_PORT,
+    LOOPBACK,
+    AddressError,
+    parse_address,
+    parse_advertised,
+    show_address,
+)
 from kohort.base.control_token import TokenError, checked
 from kohort.base.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.settings.broker_settings import SETTINGS, SettingError, Settings
 from kohort.cli.extras import needs_extra
 from kohort.cli.output import say
-from kohort.cli.serve_options import DEFAULT_LISTEN, LOOPBACK, ServeOptions
+from kohort.cli.serve_options import DEFAULT_LISTEN, ServeOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kohort.broker.settings.unsupported import PassedOver
     from kohort.control.http.listening import Control
 
 STDERR = 2
@@ -39,6 +49,7 @@ def serve_until_stopped(options: ServeOptions) -> None:
         from kohort.base.line_writer import LineWriter
         from kohort.base.logs import log
         from kohort.broker.cluster.group_events import EventLogError
+        from kohort.broker.cluster.initial_topics import TopicError, parse_topics
         from kohort.broker.runtime.run import Places, run
         from kohort.broker.runtime.server import ListenError
         from kohort.storage.disk.ownership import DataDirectoryError
@@ -47,8 +58,8 @@ def serve_until_stopped(options: ServeOptions) -> None:
     places = Places(options.event_log, options.data_dir, options.fsync, options.restore_topics, options.ready_file)
     message = ""
     try:
-        run(settings, entrances, options.nodes, controlled, places)
-    except (ListenError, EventLogError, DataDirectoryError) as error:
+        run(settings, entrances, options.nodes, controlled, places, parse_topics(options.topics))
+    except (ListenError, EventLogError, DataDirectoryError, TopicError) as error:
         message = str(error)
     finally:
         log.close()
@@ -66,12 +77,17 @@ def broker_of(options: ServeOptions) -> tuple[Settings, Entrances]:
     assignments, listen, users = options.assignments, options.listen, options.users
     if options.as_kafka is not None:
         assignments = (f"kohort.as.kafka={options.as_kafka}", *assignments)
-    values, from_file = read_settings(options.config, assignments)
+    environment = None
+    default_listen = DEFAULT_LISTEN
+    if options.kafka_environment:
+        environment, default_listen = os.environ, DEFAULT_LISTEN.replace(LOOPBACK, EVERYWHERE)
+    values, from_file, ignored = read_settings(options.config, assignments, environment)
     if options.secure is not None:
-        secured = secured_in(options.secure, values, listen or DEFAULT_LISTEN)
+        secured = secured_in(options.secure, values, listen or default_listen)
         values, users, listen = values | secured.settings, (*secured.users, *users), None
     settings = Settings(values, options.profile, options.nodes, from_file=from_file)
-    return settings, entrances_of(settings, listen, options.advertise, options.nodes, users)
+    settings.passed_over += ignored
+    return settings, entrances_of(settings, listen, options.advertise, options.nodes, users, default_listen)
 
 
 def refuse_in_memory(fsync: str, restore_topics: bool) -> None:
@@ -112,8 +128,15 @@ def secured_in(folder: Path, values: Mapping[str, str], listen: str) -> SecuredF
     return SecuredFolder(settings, tuple(secured.new_users))
 
 
-def entrances_of(settings: Settings, listen: str | None, advertise: str, nodes: int, users: Sequence[str]) -> Entrances:
-    """Return the listeners that the command line or the settings define.
+def entrances_of(
+    settings: Settings,
+    listen: str | None,
+    advertise: str,
+    nodes: int,
+    users: Sequence[str],
+    default_listen: str = DEFAULT_LISTEN,
+) -> Entrances:
+    """Return the listeners that the command line or the settings define, or one at the default address.
 
     Raises:
         AddressError: An address or port is invalid.
@@ -129,7 +152,7 @@ def entrances_of(settings: Settings, listen: str | None, advertise: str, nodes: 
         return Securing(settings, nodes, time.time(), users)
     if users:
         raise SettingError("--add-scram requires listeners to be set, or no user can log in")
-    host, port = parse_address(listen or DEFAULT_LISTEN)
+    host, port = parse_address(listen or default_listen)
     if port and port + nodes - 1 > HIGHEST_PORT:
         raise AddressError(f"{nodes} nodes from port {port} on need ports above {HIGHEST_PORT}; choose a lower port")
     return PlainEntrance(host, port, parse_advertised(advertise, nodes))
@@ -142,8 +165,7 @@ def control_at(options: ServeOptions) -> Control:
         AddressError: The address is invalid.
         TokenError: The token is invalid.
     """
-    address = options.control or ""
-    host, port = parse_address(f"{LOOPBACK}:{address.removeprefix(':')}" if address.lstrip(":").isdigit() else address)
+    host, port = parse_address(options.control or "")
     token = checked(options.control_token)
     with needs_extra("--control", "control"), without("hypothesis"):
         from kohort.broker.runtime.server import ListenError
@@ -155,35 +177,67 @@ def control_at(options: ServeOptions) -> Control:
         refuse(str(error))
 
 
-def read_settings(config: str | None, assignments: tuple[str, ...]) -> tuple[dict[str, str], Set[str]]:
-    """Return the settings of file and command line, and the names that only the file sets.
+class GivenSettings(NamedTuple):
+    """Settings from the file, the environment and the command line."""
+
+    values: dict[str, str]
+    from_file: Set[str]  # names that only a file or the environment sets
+    ignored: list[PassedOver]  # log lines about environment variables that are not settings
+
+
+def read_settings(
+    config: str | None, assignments: tuple[str, ...], environment: Mapping[str, str] | None = None
+) -> GivenSettings:
+    """Read the settings of a file, of the environment and of the command line, in increasing order of precedence.
 
     Raises:
         SettingError: The file or an assignment can't be understood.
     """
-    in_file, assigned = read_file(config), read_assignments(assignments)
-    return in_file | assigned, in_file.keys() - assigned.keys()
+    values, unknown = read_file(config)
+    if environment is not None:
+        from kohort.broker.settings.kafka_environment import settings_of
+
+        variables = {name: value for name, value in environment.items() if name.startswith("KAFKA_")}
+        in_environment = settings_of(variables, _is_setting, values)
+        values, unknown = values | in_environment.values, [*unknown, *in_environment.unknown]
+    assigned = read_assignments(assignments)
+    ignored: list[PassedOver] = []
+    if unknown:
+        from kohort.broker.settings.kafka_environment import describe_unknown
+        from kohort.broker.settings.unsupported import PassedOver
+
+        ignored.append(PassedOver(describe_unknown(unknown, SETTINGS), False))
+    return GivenSettings(values | assigned, values.keys() - assigned.keys(), ignored)
 
 
-def read_file(config: str | None) -> dict[str, str]:
+def read_file(config: str | None) -> tuple[dict[str, str], list[str]]:
+    """Return the settings of a file, and the environment variables in it that are not settings.
+
+    Raises:
+        SettingError: The file can't be understood.
+    """
     if config is None:
-        return {}
+        return {}, []
+    from kohort.broker.settings.kafka_environment import is_environment, settings_of
     from kohort.client.settings_file import BROKER, SettingsFileError, explain_names, read_settings_file
-
-    def is_setting(name: str) -> bool:
-        if name in SETTINGS:
-            return True
-        from kohort.broker.settings import unsupported  # most files have a supported name
-
-        return unsupported.is_brokers(name)
 
     try:
         values = read_settings_file(config)
     except SettingsFileError as error:
         raise SettingError(f"--config {error}") from None
-    if reason := explain_names(values, is_setting, BROKER):
+    if is_environment(values) and (in_environment := settings_of(values, _is_setting)).values:
+        return in_environment.values, in_environment.unknown
+    if reason := explain_names(values, _is_setting, BROKER):
         raise SettingError(f"--config {config}: {reason}")
-    return values
+    return values, []
+
+
+def _is_setting(name: str) -> bool:
+    if name in SETTINGS:
+        return True
+    from kohort.broker.settings import unsupported  # most files have a supported name
+
+    return unsupported.is_brokers(name)
 
 
 def read_assignments(assignments: tuple[str, ...]) -> dict[str, str]:

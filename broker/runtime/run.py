@@ -20,6 +20,7 @@ from kohort.base.clock import Clock
 from kohort.base.line_writer import LineWriter
 from kohort.base.logs import LibraryLines, log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
+from kohort.broker.cluster.initial_topics import NewTopic, create_topics
 from kohort.broker.runtime.listener import Entrances, Listener
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.ready_file import ready_file
@@ -80,25 +81,40 @@ def run(
     nodes: int,
     control: Control | None = None,
     places: Places = NOWHERE,
+    topics: Sequence[NewTopic] = (),
 ) -> None:
     """Serve until SIGINT or SIGTERM.
+
+    Args:
+        topics: Topics that are created before the first connection, unless they exist.
 
     Raises:
         ListenError: If an address cannot be listened on.
         EventLogError: If the event log cannot be written.
         DataDirectoryError: If the data directory cannot be used.
+        TopicError: If a topic cannot be created.
     """
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, entrances, nodes, control, places))
+        runner.run(_serve(settings, entrances, nodes, control, places, topics))
 
 
-async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: Control | None, places: Places) -> None:
+async def _serve(
+    settings: Settings,
+    entrances: Entrances,
+    nodes: int,
+    control: Control | None,
+    places: Places,
+    topics: Sequence[NewTopic],
+) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
     logging.getLogger().addHandler(LibraryLines(logging.WARNING))
-    for name in settings.ignored:
-        log.info(f"{name} has no effect in kohort", setting=name)
+    if settings.ignored:
+        from kohort.broker.settings.unsupported import ignored
+
+        for name in settings.ignored:
+            log.info(ignored(name), setting=name)
     for passed_over in settings.passed_over:
         (log.error if passed_over.is_slip else log.warning)(passed_over.sentence)
     clock = log.clock if control is None else control.clock
@@ -106,6 +122,7 @@ async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: 
         cluster = BrokerCluster(settings, clock, nodes, advertised=entrances.advertised, directory=directory)
         if control is not None:
             control.attach(cluster)
+        create_topics(cluster.topics, topics)
         server = Server(cluster, Registry(settings.kohort_as_kafka), loop)
         with _events_written(cluster, places.event_log, loop), _worker_started(server), _synced(server, places):
             await _until_stopped(cluster, server, entrances.listeners(cluster), control, places.ready_file)

@@ -74,6 +74,9 @@ _REMOVED = {
 
 _REMOVED_FAMILIES = ("zookeeper.", "password.encoder.")
 
+# options that do what an ignored setting does in Kafka
+_OPTIONS = {"log.dir": "--data-dir", "log.dirs": "--data-dir"}
+
 
 class PassedOver(NamedTuple):
     """A name in a file that no supported release of Kafka knows."""
@@ -85,6 +88,12 @@ class PassedOver(NamedTuple):
 def is_brokers(name: str) -> bool:
     """Return whether a broker has such a setting in Kafka 4.4 or had it in an older release."""
     return name in FOREIGN or name.startswith((*_PREFIXES, *_REMOVED_FAMILIES)) or name in _REMOVED
+
+
+def ignored(name: str) -> str:
+    """Return the log line for a setting of Kafka that has no effect."""
+    option = _OPTIONS.get(name)
+    return f"{name} has no effect in kohort" + (f"; use the option {option}" if option else "")
 
 
 def is_foreign(name: str, value: str) -> bool:
@@ -108,13 +117,13 @@ def passed_over(name: str, settings: Mapping[str, Setting[Any]]) -> PassedOver:
         instead = _REMOVED.get(name)
         advice = f"; use {instead}" if instead else ""
         return PassedOver(f"{name} is ignored: removed in Kafka 4{advice}", False)
-    matches = get_close_matches(name, [*settings, *FOREIGN], 1, _A_SLIP)
+    matches = get_close_matches(name, [*settings, *FOREIGN], 1, A_SLIP)
     if matches:
         return PassedOver(f"{name} is ignored: unknown setting; did you mean {matches[0]}?", True)
     return PassedOver(f"{name} is ignored: unknown setting", False)
 
 
-_A_SLIP = 0.9  # Similarity of a typo. In a file with a user's own names, the default of 0.6 finds too many.
+A_SLIP = 0.9  # Similarity of a typo. In a file with a user's own names, the default of 0.6 finds too many.
 
 
 def refuse(name: str, settings: Mapping[str, Setting[Any]]) -> NoReturn:

@@ -57,8 +57,6 @@ CLIENT = {
     "quoted-login": ("sasl.username='ada'\nsasl.password='secret'\n", "sasl.username: remove the quotes"),
 }
 BROKER = {
-    "image": ("KAFKA_NODE_ID=1\nKAFKA_LISTENERS=PLAINTEXT://127.0.0.1:21092\n", "KAFKA_NODE_ID is node.id"),
-    "image-of-another": ("KAFKA_CFG_NUM_PARTITIONS=3\n", "KAFKA_CFG_NUM_PARTITIONS is num.partitions"),
     "shell": ("export KAFKA_NUM_PARTITIONS=3\n", "environment variables"),
     "prefix": ("kafka.num.partitions=3\nkafka.log.dirs=/tmp\n", "remove the prefix kafka."),
     "spring": ("spring.embedded.kafka.num.partitions=3\n", "remove the prefix spring.embedded.kafka."),

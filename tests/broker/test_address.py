@@ -14,7 +14,12 @@ def test_addresses(text: str, host: str, port: int) -> None:
     assert show_address(host, port) == text
 
 
-@pytest.mark.parametrize("text", ["", "9092", ":9092", "localhost", "localhost:", "a:b", "::1:9092", "a:70000", "a:-1"])
+@pytest.mark.parametrize("text", ["9092", ":9092"])
+def test_port_means_this_machine(text: str) -> None:
+    assert parse_address(text) == ("127.0.0.1", 9092)
+
+
+@pytest.mark.parametrize("text", ["", ":", "70000", "localhost", "localhost:", "a:b", "::1:9092", "a:70000", "a:-1"])
 def test_rejects_malformed_address(text: str) -> None:
     with pytest.raises(AddressError, match="HOST:PORT"):
         parse_address(text)

@@ -40,7 +40,7 @@ PASSED_OVER = {
 
 
 def settings_of(name: str) -> Settings:
-    contents = read_file(str(FILES / f"{name}.properties"))
+    contents, _ = read_file(str(FILES / f"{name}.properties"))
     return Settings(contents, from_file=contents)
 
 
@@ -69,7 +69,7 @@ def test_removed_name_reports_replacement() -> None:
 
 
 def test_unknown_option_is_rejected() -> None:
-    given, from_file = read_settings(str(FILES / "company.properties"), ("log.retention.hour=1",))
+    given, from_file, _ = read_settings(str(FILES / "company.properties"), ("log.retention.hour=1",))
     with pytest.raises(SettingError, match=r"did you mean log\.retention\.hours"):
         Settings(given, from_file=from_file)
 

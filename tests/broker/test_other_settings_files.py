@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 def serve(file: Path) -> None:
     """Apply a file as `kohort serve --config` does before it listens."""
-    settings = read_file(str(file))
+    settings, _ = read_file(str(file))
     entrances_of(Settings(settings, from_file=settings), None, "", 1, ())
 
 

@@ -94,7 +94,7 @@ def test_every_setting_is_documented() -> None:
 def test_command_line_overrides_file(tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("config") / "server.properties"
     file.write_text("# ours\ngroup.max.size=5\nnum.partitions = 4\n")
-    given, from_file = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
+    given, from_file, _ = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
     assert (given, from_file) == ({"group.max.size": "7", "num.partitions": "4"}, {"num.partitions"})
 
 

@@ -74,7 +74,7 @@ def test_unreachable_cluster_message() -> None:
 def test_invalid_address_message() -> None:
     assert said("nowhere") == (
         2,
-        "kohort: nowhere is not an address; expected HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092",
+        "kohort: nowhere is not an address; expected HOST:PORT or PORT, as in localhost:9092, [::1]:9092 or 9092",
     )
     assert said("127.0.0.1:9092", "--listen", "here")[0] == 2
 

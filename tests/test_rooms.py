@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -138,6 +139,57 @@ def test_long_code_does_not_grow() -> None:
     grown = {name: lines for name, lines in now.items() if lines > allowed.get(name, 0)}
     assert grown == {}, "split it; if that is impossible, give the reason in the commit and run python -m tests.longest"
     assert now == allowed, "shorter than before; run python -m tests.longest to lower the limits"
+
+
+GROUP_TYPE = re.compile(
+    r"\b(consumer_groups|share_groups|streams_groups|ConsumerGroup|ShareGroup|StreamsGroup|ClassicGroup)\b"
+)
+MAY_NAME_A_GROUP_TYPE = ("coordinator/", "protocol/", "broker/apis/", "pipeline/", longest.GENERATED)
+NAMES_A_GROUP_TYPE = {
+    "broker/cluster/share_state_topic.py",
+    "control/clock/jump.py",
+    "control/clock/liveness.py",
+    "control/explain/consumer_settings_advice.py",
+    "control/explain/explain_classic.py",
+    "control/explain/explain_consumers.py",
+    "control/explain/explain_shares.py",
+    "control/explain/explain_streams.py",
+    "control/explain/settings_advice.py",
+    "control/faults/zombies.py",
+    "control/groups/group_members.py",
+    "control/groups/groups_by_id.py",
+    "control/groups/lab_group.py",
+    "control/groups/lab_share_group.py",
+    "control/groups/lab_streams_group.py",
+    "control/groups/share_records.py",
+    "control/groups/streams_topology.py",
+    "control/groups/task_members.py",
+    "control/http/routes/groups_routes.py",
+    "control/http/routes/overview_routes.py",
+    "control/http/routes/shares_routes.py",
+    "control/http/routes/streams_routes.py",
+    "control/lab_hooks.py",
+    "control/laboratory.py",
+    "control/oracle/consumer_safety.py",
+    "control/oracle/safety.py",
+    "control/oracle/streams_safety.py",
+    "demo/stage.py",
+    "proxy/seen/classic_known.py",
+    "testing/__init__.py",
+    "testing/cluster.py",
+}
+"""All other files that name a concrete group type. Remove a file when it no longer does; never add one."""
+
+
+def test_few_files_name_group_types() -> None:
+    files = {path.relative_to(ROOT).as_posix(): path for room in rooms() for path in (ROOT / room).rglob("*.py")}
+    naming = {
+        name
+        for name, path in files.items()
+        if not name.startswith(MAY_NAME_A_GROUP_TYPE) and GROUP_TYPE.search(path.read_text())
+    }
+    assert naming - NAMES_A_GROUP_TYPE == set(), "use the group's base class or coordinator/groups/group_types.py"
+    assert NAMES_A_GROUP_TYPE - naming == set(), "remove these from NAMES_A_GROUP_TYPE in tests/test_rooms.py"
 
 
 def test_no_test_is_imported() -> None:

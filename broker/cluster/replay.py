@@ -103,7 +103,7 @@ class Replay:
             self.over = True
             self._loader.fail()
             log.warning(
-                f"{self.name}: {problem.strerror or problem} at a record from offset {self._offset} on; until its "
+                f"{self.name}: {problem.strerror or problem} at {self._position()}; until its "
                 "leadership moves, this node does not coordinate the partition; check the disk and restart the broker",
                 partition=self.name,
                 offset=self._offset,
@@ -113,7 +113,7 @@ class Replay:
             self.over = True
             self._loader.fail()
             log.warning(
-                f"{self.name}: a record from offset {self._offset} on cannot be read: {problem}; until its leadership "
+                f"{self.name}: {self._position()} cannot be read: {problem}; until its leadership "
                 "moves, this node does not coordinate the partition (nor would Apache Kafka); restore its files "
                 "from a copy",
                 partition=self.name,
@@ -124,12 +124,18 @@ class Replay:
             self.over = True
             self._loader.fail()
             log.error(
-                f"{self.name}: a record from offset {self._offset} on cannot be read; until its leadership moves, "
+                f"{self.name}: {self._position()} cannot be read; until its leadership moves, "
                 "this node does not coordinate the partition",
                 partition=self.name,
                 offset=self._offset,
             )
             return STEP_BYTES
+
+    def _position(self) -> str:
+        """Return where in the log a record is that causes an error. What is decoded at the end may be anywhere."""
+        if self._offset >= self.source.log_end_offset:
+            return f"a record before offset {self._offset}"
+        return f"a record from offset {self._offset} on"
 
     def _applies(self) -> bool:
         if self._steps is None:

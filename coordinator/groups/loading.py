@@ -48,6 +48,7 @@ SHARE_KINDS = range(10, 16)  # record types of share groups
 
 STREAMS_KINDS = range(17, 24)  # record types of streams groups; 18 is unused
 
+COMMITS_AT_ONCE = 500  # maximum number of commits decoded in a step: a millisecond
 GROUPS_AT_ONCE = 20  # maximum number of groups prepared in a step: a millisecond
 
 
@@ -70,7 +71,8 @@ class PendingTransaction:
 class Loading:
     """The replay of one partition. Until it has finished, requests for its groups receive COORDINATOR_LOAD_IN_PROGRESS.
 
-    A consumer's commits have the same keys repeatedly. `_offsets_by_key` avoids parsing them.
+    A consumer's commits have the same keys repeatedly, so they are collected as bytes by key, and only the last value
+    of each is decoded. A value that a later one replaces is not checked; compaction would have removed it.
     """
 
     what: ClassVar[str] = "groups"
@@ -86,6 +88,8 @@ class Loading:
         self._offsets: dict[str, GroupOffsets] = {}
         # A group's offsets of a topic, by key without the last four bytes, which are the partition.
         self._offsets_by_key: dict[bytes, dict[int, CommittedOffset]] = {}
+        self._commits: dict[bytes, bytes | None] = {}  # last values by key that are not in `_offsets` yet; None deletes
+        self._undecoded: Iterator[tuple[bytes, bytes | None]] | None = None
         self._open: dict[int, PendingTransaction] = {}  # records of transactions that have not ended, by producer id
         # Groups created from these values, not yet visible to requests.
         self._prepared: dict[str, tuple[GroupValue, ClassicGroup]] = {}
@@ -108,10 +112,17 @@ class Loading:
             transaction.take(keys_and_values(data, batch), self.records)
             self.records += batch.record_count
             return
+        commits = {} if self._open else self._commits
+        replaced = 0
         for key, value in keys_and_values(data, batch):
-            if key is None:
+            if key in commits:  # nearly all records are commits of earlier keys
+                commits[key] = value
+                replaced += 1
+            elif key is None:
                 raise UnreadableRecord("a record without a key")
-            self.apply(key, value)
+            else:
+                self.apply(key, value)
+        self.records += replaced
 
     def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
         """Apply the next record. A later one with the same key replaces it, and one without a value deletes it.
@@ -124,19 +135,17 @@ class Loading:
         if self._open:
             self._overtake(key, self.records if order is None else order, deleted=value is None)
         self.records += 1
-        partitions = self._offsets_by_key.get(key[: -_INT.size])
-        if partitions is not None:
-            self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
+        if key[: -_INT.size] in self._offsets_by_key:
+            self._commits[key] = value
             return
         match read_key(key):
             case OffsetKey(group_id, topic, partition):
                 offsets = self._offsets.get(group_id)
                 if offsets is None:
                     offsets = self._offsets[group_id] = GroupOffsets()
-                partitions = offsets.topics.setdefault(intern(topic), {})
-                if offset_key(group_id, topic, partition) == key:
-                    self._offsets_by_key[key[: -_INT.size]] = partitions
-                self._apply_offset(partitions, partition, value)
+                key = offset_key(group_id, topic, partition)  # of the current version, whatever the record's
+                self._offsets_by_key[key[: -_INT.size]] = offsets.topics.setdefault(intern(topic), {})
+                self._commits[key] = value
             case GroupKey(group_id):
                 self._apply_to_classic_group(group_id, value)
             case None:
@@ -204,22 +213,30 @@ class Loading:
                 if value is not None:
                     self.apply(key, value, order)
 
-    def _apply_offset(self, partitions: dict[int, CommittedOffset], partition: int, value: bytes | None) -> None:
-        if value is None:
-            partitions.pop(partition, None)
-            return
-        stored = read_offset_value(value)
-        committed = partitions.get(partition)
-        if committed is None or not committed.fits(stored.metadata, stored.topic_id):
-            partitions[partition] = CommittedOffset.of(stored)
-        else:
-            committed.take(stored.offset, stored.leader_epoch, stored.commit_timestamp_ms, stored.expire_timestamp_ms)
+    def _decode(self, commits: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Move collected commits to the offsets of their groups."""
+        for key, value in commits:
+            partitions = self._offsets_by_key[key[: -_INT.size]]
+            (partition,) = _INT.unpack_from(key, len(key) - _INT.size)
+            if value is None:
+                partitions.pop(partition, None)
+                continue
+            try:
+                partitions[partition] = CommittedOffset.of(read_offset_value(value))
+            except UnreadableRecord as error:
+                raise UnreadableRecord(f"{read_key(key)}: {error}") from error
 
     def prepare(self, now_ms: int) -> bool:
-        """Create some of the groups, before `finish` starts their sessions. Return whether more remain.
+        """Decode some commits or create some groups, before `finish` starts their sessions. Return whether more remain.
 
         If a later record changes a group, `finish` creates it again.
         """
+        if self._undecoded is None:
+            self._undecoded, self._commits = iter(self._commits.items()), {}
+        commits = list(islice(self._undecoded, COMMITS_AT_ONCE))
+        self._decode(commits)
+        if len(commits) == COMMITS_AT_ONCE:
+            return True
         if self._unprepared is None:
             self._unprepared = iter(list(self._groups.items()))
         chunk = list(islice(self._unprepared, GROUPS_AT_ONCE))
@@ -237,6 +254,8 @@ class Loading:
         """Start to serve the groups, and return their number."""
         coordinator = self._coordinator
         coordinator.shards[self._partition] = Shard.ACTIVE
+        self._decode(self._undecoded or ())
+        self._decode(self._commits.items())
         self._offsets_by_key.clear()
         for offsets in self._offsets.values():
             offsets.forget_empty_topics()

@@ -137,8 +137,18 @@ def test_append_and_compaction_during_load() -> None:
     assert place.offsets() == {0: 1, 2: 7}
 
 
-@pytest.mark.parametrize("record", [(None, b""), (b"\x00", b""), (commit(0, 0)[0], b"\x00\x09")])
-def test_unreadable_record_stops_load(record: Pair, lines: StringIO) -> None:
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ((None, b""), "a record from offset 1 on cannot be read: a record without a key"),
+        ((b"\x00", b""), "a record from offset 1 on cannot be read: truncated record"),
+        (
+            (commit(0, 0)[0], b"\x00\x09"),
+            "a record before offset 2 cannot be read: OffsetKey(group_id='g', topic='t', partition=0): unsupported",
+        ),
+    ],
+)
+def test_unreadable_record_stops_load(record: Pair, message: str, lines: StringIO) -> None:
     place = Place()
     place.writes(commit(0, 1))
     place.writes(record)
@@ -146,7 +156,7 @@ def test_unreadable_record_stops_load(record: Pair, lines: StringIO) -> None:
     place.passes(5)
     assert place.shard is None
     assert place.coordinator.groups == {}
-    assert "kept-0: a record from offset 1 on cannot be read" in lines.getvalue()
+    assert f"kept-0: {message}" in lines.getvalue()
     assert "Traceback" not in lines.getvalue()
 
 

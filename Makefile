@@ -30,6 +30,8 @@ PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 # Tests of a group stay in one process: tests/support/scheduling.py.
 GROUPED := --dist loadgroup --no-loadscope-reorder
 FAST := not long and not clients and not spark and not deep and not libraries
+# The variable turns off an advertisement of Material.
+SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 PYTEST = $(if $(NEW_SEEDS),KOHORT_NEW_SEEDS=$(NEW_SEEDS)) $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -137,11 +139,17 @@ conformance: $(VENV)/.test-$(DECLARED)  ## replay conversations recorded from a 
 differential: $(VENV)/.test-$(DECLARED)  ## send SEQUENCES=200 of each type to a real Kafka and to kohort; KIND=log SEED=7 selects some
 	$(BIN)/python -m tests.differential --shared $(SHARED) $(if $(SEQUENCES),--sequences $(SEQUENCES)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 
+docs: $(VENV)/.test-$(DECLARED) testing/sync.py  ## build the documentation site in build/site; a broken link or an unknown name fails
+	$(SITE) build
+
+docs-serve: $(VENV)/.test-$(DECLARED) testing/sync.py  ## show the site at http://127.0.0.1:8000 and reload it when a page or a docstring changes
+	$(SITE) serve --livereload $(foreach folder,control testing proxy,--watch $(folder))
+
 release: $(VENV)/.test-$(DECLARED)  ## build the files of a release in dist/: twice, checked, and tested in empty environments
 	$(INSTALL) -e '.[release]'
 	$(BIN)/python -m tests.release
 
-bench: $(VENV)/.test-$(DECLARED)  ## measure kohort for docs/performance.md; BENCH="--quick heartbeat" selects some
+bench: $(VENV)/.test-$(DECLARED)  ## measure kohort for docs/explanation/performance.md; BENCH="--quick heartbeat" selects some
 	$(BIN)/python -m benchmarks $(BENCH)
 
 bench-in-turns: $(VENV)/.test-$(DECLARED)  ## measure kfake and kohort in alternating turns, with ../shared; TURNS="--rounds 3 'commit 16'" selects some
@@ -175,4 +183,4 @@ clean:  ## remove generated files
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep docs docs-serve release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _LOGIN_TRAVELS = (
     "the login is sent to Spark's server as options of a source: its spark.redaction.regex decides whether its logs "
-    "and pages show them (docs/clusters.md)"
+    "and pages show them (docs/how-to/clusters.md)"
 )
 AGAIN_S = 1.0
 

@@ -33,7 +33,7 @@ def plain(error: BaseException, with_spark: bool) -> str:
     if missing := _MISSING_THERE.search(text):
         return (
             f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
-            "another Python with PYSPARK_PYTHON (see docs/clusters.md)"
+            "another Python with PYSPARK_PYTHON (see docs/how-to/clusters.md)"
         )
     _, traceback_there, rest = text.partition("Traceback (most recent call last):")
     if traceback_there and (reason := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others

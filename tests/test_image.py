@@ -57,7 +57,7 @@ def test_container_owns_volume_without_privileges() -> None:
     assert last("USER") == "65534:65534"
     (volume,) = json.loads(last("VOLUME"))
     assert ("RUN", f"install -d -o 65534 -g 65534 {volume}") in instructions()
-    assert volume in (ROOT / "docs" / "containers.md").read_text()
+    assert volume in (ROOT / "docs" / "how-to" / "containers.md").read_text()
 
 
 def test_health_check_uses_port(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from kohort.protocol.releases import CURRENT, apis_of
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
-LIVES = (DOCS / "lives.md").read_text()
+LIVES = (DOCS / "explanation/lives.md").read_text()
 
 
 LONGEST = {"README.md": 10_000, "ARCHITECTURE.md": 20_000}
@@ -24,16 +24,23 @@ def test_prominent_pages_are_short(name: str) -> None:
 
 
 def test_index_lists_every_page_once() -> None:
-    told = re.findall(r"^\| \[[\w.-]+\]\(([\w./-]+)\) \|", (DOCS / "README.md").read_text(), re.MULTILINE)
-    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
-    assert sorted(told) == sorted({*pages, "behaviour/README.md"})
+    listed = re.findall(r"^\| \[[^]]+\]\(([\w./-]+)\) \|", (DOCS / "README.md").read_text(), re.MULTILINE)
+    pages = [path.relative_to(DOCS) for path in DOCS.rglob("*.md")]
+    alone = {str(path) for path in pages if path.parent.name not in ("", "behaviour", "cookbook")}
+    assert sorted(listed) == sorted({*alone, "behaviour/README.md", "how-to/cookbook/README.md"})
+
+
+def test_cookbook_lists_every_page_once() -> None:
+    cookbook = DOCS / "how-to" / "cookbook"
+    listed = re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\)$", (cookbook / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in cookbook.glob("*.md") if path.name != "README.md")
 
 
 def test_api_table_matches_api_versions() -> None:
     told = [
         (int(key), name, versions)
         for key, name, versions in re.findall(
-            r"^\| (\d+) \| (\w+) \| ([\d–]+) \|$", (DOCS / "served.md").read_text(), re.MULTILINE
+            r"^\| (\d+) \| (\w+) \| ([\d–]+) \|$", (DOCS / "reference/served.md").read_text(), re.MULTILINE
         )
     ]
     served = [
@@ -48,13 +55,15 @@ def test_api_table_matches_api_versions() -> None:
 
 
 def test_profile_table_is_current() -> None:
-    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", (DOCS / "settings.md").read_text(), re.MULTILINE)
+    told = re.findall(
+        r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", (DOCS / "reference/settings.md").read_text(), re.MULTILINE
+    )
     faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
     assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
 
 
 def test_serve_options_are_documented() -> None:
-    page = (DOCS / "command.md").read_text()
+    page = (DOCS / "how-to/command.md").read_text()
     told = page[page.index("kohort serve [--listen") : page.index("kohort settings [")]
     assert [each.opts[0] for each in serve.params if f"[{each.opts[0]}" not in told] == []
 
@@ -68,8 +77,8 @@ def test_architecture_paths_exist() -> None:
 
 
 def test_laboratory_page_lists_every_example() -> None:
-    page = (DOCS / "laboratory.md").read_text()
-    told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
+    page = (DOCS / "how-to/laboratory.md").read_text()
+    told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
     there = [
         (path.name, path.read_text().split('"""')[1].splitlines()[0])
         for path in sorted((ROOT / "examples").glob("test_*.py"))

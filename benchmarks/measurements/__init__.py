@@ -1,4 +1,4 @@
-"""Measurements, with the names of the table in docs/performance-measured.md."""
+"""Measurements, with the names of the table in docs/explanation/performance-measured.md."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

@@ -6,7 +6,7 @@ import org.testcontainers.images.builder.Transferable;
 import org.testcontainers.utility.DockerImageName;
 
 /**
- * A container of kohort for Testcontainers: copy it into your tests. docs/containers.md tells what it does.
+ * A container of kohort for Testcontainers: copy it into your tests. docs/how-to/containers.md tells what it does.
  *
  * <p>Which port is mapped is known only when the container runs, and clients must be told that one. So the container
  * waits for a script, which names it.

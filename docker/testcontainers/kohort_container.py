@@ -1,4 +1,4 @@
-"""Container of kohort for testcontainers-python, to be copied into your tests. See docs/containers.md."""
+"""Container of kohort for testcontainers-python, to be copied into your tests. See docs/how-to/containers.md."""
 
 from __future__ import annotations
 

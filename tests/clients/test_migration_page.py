@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "migration.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "migration.md"
 
 
 def test_documented_migration_runs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The generated part of docs/tables.md: each table of the schemas with its columns."""
+"""The generated part of docs/reference/tables.md: each table of the schemas with its columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kohort.pipeline.silver import silver_schemas
 from tests.docs.column_meanings import meaning
 from tests.docs.sources import ROOT
 
-TABLES = ROOT / "docs" / "tables.md"
+TABLES = ROOT / "docs" / "reference" / "tables.md"
 LAYERS = {"gold": gold_schemas, "silver": silver_schemas}
 _TYPES = {
     "string": "text",

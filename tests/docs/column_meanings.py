@@ -1,4 +1,4 @@
-"""Descriptions of the columns of an analysis, for docs/tables.md. A test fails for a column without a description."""
+"""Descriptions of the columns of an analysis, for docs/reference/tables.md. A test fails if one is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generates docs/reference.md: all names that a test, a rule or a request may use, from the code."""
+"""Generates docs/reference/names.md: all names that a test, a rule or a request may use, from the code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kohort.testing import plugin
 from tests.control.talking import Lab
 from tests.docs.sources import ROOT
 
-REFERENCE = ROOT / "docs" / "reference.md"
+REFERENCE = ROOT / "docs" / "reference" / "names.md"
 
 STAGES = {
     REQUEST: "before the broker handles the request",
@@ -60,8 +60,8 @@ def reference() -> str:
     parts = [
         "# Reference",
         "",
-        "Every name in tests, rules and requests. The [laboratory](laboratory.md) explains their purpose,",
-        "the [cookbook](cookbook.md) shows examples.",
+        "Every name in tests, rules and requests. The [laboratory](../how-to/laboratory.md) explains their purpose,",
+        "the [cookbook](../how-to/cookbook/README.md) shows examples.",
         "",
         "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->",
         "",
@@ -74,11 +74,11 @@ def reference() -> str:
         "",
         "Each action also accepts `times` (maximum number of requests), `nth` (from the n-th request on; alone: only",
         "that one) and `probability`. `until` of a delay is a state, an event type or a gate. The findings of",
-        "`kohort analyze`, R01 and on, are in [analysis.md](behaviour/analysis.md).",
+        "`kohort analyze`, R01 and on, are in [analysis.md](../behaviour/analysis.md).",
         *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states()),
         *_section("Group events", ("event", "group types"), _kinds()),
         "",
-        "Section 9.2 of [offsets-topic.md](behaviour/offsets-topic.md) defines their durations.",
+        "Section 9.2 of [offsets-topic.md](../behaviour/offsets-topic.md) defines their durations.",
         *_section("Causes", ("cause", "description"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
         "",
         "In Python, `history` has them with spaces: `session expired`.",

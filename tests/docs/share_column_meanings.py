@@ -1,4 +1,4 @@
-"""Descriptions of the columns of the tables about share groups, for docs/tables.md."""
+"""Descriptions of the columns of the tables about share groups, for docs/reference/tables.md."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.talk.script import read_conversation
 INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
 ACLS = BEHAVIOUR / "acls.md"
-LIVES = ROOT / "docs" / "lives.md"
+LIVES = ROOT / "docs" / "explanation" / "lives.md"
 _MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
 _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
 

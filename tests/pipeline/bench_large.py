@@ -36,7 +36,7 @@ class Cost:
 
 
 def predicted(millions: float) -> Cost:
-    """Return the prediction from docs/performance-measured.md (one, two and four million, two quiet cores)."""
+    """Return the prediction from docs/explanation/performance-measured.md (one, two and four million, two quiet cores)."""
     return Cost(
         seconds=21 + 1.55 * millions,
         memory_gib=2.2 + 0.002 * millions,

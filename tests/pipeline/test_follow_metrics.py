@@ -130,7 +130,7 @@ def test_every_metric_is_documented() -> None:
     families = list(text_string_to_metric_families(generate_latest(registry).decode()))
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in (ROOT / "docs" / "following.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "how-to" / "following.md").read_text().splitlines()
         if line.startswith("| `kohort_follow_")
     ]
     named = {name.strip("`").removesuffix("_total"): about for name, _, about in rows}

@@ -1,4 +1,4 @@
-"""The views that open an analysis' tables: the questions of docs/tables.md, answered by DuckDB and by Spark."""
+"""The views that open an analysis' tables: the questions of docs/reference/tables.md, answered by DuckDB and by Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kohort.pipeline.sources.found import find_sources
 from tests.docs.blocks import blocks
 from tests.pipeline.incidents.recorded import unpacked
 
-QUESTIONS = [block.text for block in blocks("sql") if block.page == "docs/tables.md"]
+QUESTIONS = [block.text for block in blocks("sql") if block.page == "docs/reference/tables.md"]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import NamedTuple, NoReturn
 
 import pytest
@@ -35,6 +36,7 @@ LACKS = {
     "chromium": Lack(
         "Chromium is not installed (Debian: apt install chromium)", is_there=lambda: chromium() is not None
     ),
+    "mkdocs": Lack("mkdocs is not installed (make environment)", is_there=lambda: find_spec("mkdocs") is not None),
     "openssl": Lack("openssl makes the certificate, and is not installed"),
     "program": Lack("a program or library of others can't be had"),
     "native addon": Lack("node-rdkafka could not be compiled", in_ci=True),

@@ -1,0 +1,26 @@
+"""The documentation site builds strictly, without a network, and all its links have targets."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.site import DOCS, broken_links, build_site, navigation
+
+
+def test_navigation_lists_each_page_once() -> None:
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    assert sorted(navigation()) == sorted(pages)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    run = build_site(folder)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+@pytest.mark.long
+@pytest.mark.needs("mkdocs")
+def test_built_site_has_no_broken_links(site: Path) -> None:
+    assert list(broken_links(site)) == []

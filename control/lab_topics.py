@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kohort.base.visible import visible
 from kohort.broker.apis.delete_topics import delete_topic
 from kohort.control.control_errors import ControlError, NotFoundError
+from kohort.control.suggesting import Suggesting
 from kohort.protocol.batches import CONTROL, Record, build_batch, iterate_records, read_batch
 from kohort.protocol.compression import CodecMissingError
 from kohort.storage.refusal import Refusal
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
 
 Data = str | bytes | None
+Headers = Mapping[str, Data] | Sequence[tuple[str, Data]]
 MAX_SHOWN_TOPICS = 10  # maximum number of topics in a repr
 
 
@@ -35,7 +38,13 @@ class StoredRecord:
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-class Topics:
+# Within the class, `list` is its method.
+Names = list[str]
+Values = list[bytes | None]
+Records = list[StoredRecord]
+
+
+class Topics(Suggesting):
     """The topics of the cluster. Invalid requests raise ControlError, which is a ValueError."""
 
     def __init__(self, brokers: Brokers) -> None:
@@ -69,6 +78,20 @@ class Topics:
         if isinstance(created, Refusal):
             raise ControlError(f"topic {name} cannot be created: {created.message}")
 
+    def list(self, internal: bool = False) -> Names:
+        """Return the names of the topics in order of creation, with `internal` including internal topics."""
+        return [topic.name for topic in self._brokers.cluster.topics if internal or not topic.internal]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._brokers.cluster.topics
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of `list`."""
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        return len(self.list())
+
     def delete(self, name: str) -> None:
         """Delete a topic with its records and the offsets that groups have committed for it."""
         topic, cluster = self.find(name), self._brokers.cluster
@@ -90,17 +113,28 @@ class Topics:
             raise ControlError(f"topic {name} cannot have {partitions} partitions: {refusal.message}")
 
     def append(
-        self, name: str, *values: Data, partition: int = 0, key: Data = None, headers: Mapping[str, Data] | None = None
+        self,
+        name: str,
+        *values: Data,
+        partition: int = 0,
+        key: Data = None,
+        headers: Headers | None = None,
+        timestamp: int | datetime | None = None,
     ) -> int:
         """Append records as one batch, wake waiting fetches, and return the offset of the first record.
 
-        `key` and `headers` apply to all records. Text is encoded as UTF-8; a value of None is a tombstone.
+        `key`, `headers` and `timestamp` apply to all records. Text is encoded as UTF-8; a value of None is a tombstone.
+
+        Args:
+            headers: A mapping, or a list of pairs if a name occurs more than once.
+            timestamp: Milliseconds since 1970 in UTC, or a datetime with a time zone; the cluster's time if None.
         """
         if not values:
             raise ControlError("nothing to append; pass at least one value")
         clock = self._brokers.cluster.clock
-        wall_ms = clock.now_ms() + clock.epoch_ms
-        common = tuple((item, _bytes(value, f"header {item}")) for item, value in (headers or {}).items())
+        wall_ms = clock.now_ms() + clock.epoch_ms if timestamp is None else _as_ms(timestamp)
+        pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+        common = tuple((item, _bytes(value, f"header {item}")) for item, value in pairs)
         batch = build_batch([Record(_bytes(key, "a key"), _bytes(item, "a value"), wall_ms, common) for item in values])
         return self.append_batch(name, batch, partition=partition)
 
@@ -116,11 +150,11 @@ class Topics:
             self._brokers.act(write)
         return offset
 
-    def values(self, name: str, partition: int | None = None) -> list[bytes | None]:
+    def values(self, name: str, partition: int | None = None) -> Values:
         """Return the values of all stored records, partition by partition, or of one partition."""
         return [record.value for record in self.records(name, partition)]
 
-    def records(self, name: str, partition: int | None = None) -> list[StoredRecord]:
+    def records(self, name: str, partition: int | None = None) -> Records:
         """Return all stored records, partition by partition in the order of their offsets, or those of one partition.
 
         Includes records of aborted transactions, but no transaction markers.
@@ -203,6 +237,16 @@ def _records_of(topic: str, partition: Partition) -> Iterator[StoredRecord]:
         raise ControlError(
             f"records of {topic}-{partition.index} use snappy, lz4 or zstd; run pip install 'kohort[codecs]'"
         ) from None
+
+
+def _as_ms(timestamp: object) -> int:
+    if isinstance(timestamp, datetime):
+        if timestamp.tzinfo is None:
+            raise ControlError(f"timestamp must have a time zone, as in datetime.now(UTC); got {timestamp!r}")
+        return round(timestamp.timestamp() * 1_000)
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int) or timestamp < 0:
+        raise ControlError(f"timestamp must be milliseconds since 1970, or a datetime; got {timestamp!r}")
+    return timestamp
 
 
 def _bytes(data: object, subject: str) -> bytes | None:

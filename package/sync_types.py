@@ -117,7 +117,9 @@ def _convert_class(node: ast.ClassDef) -> ast.ClassDef:
                     body.append(following)
         elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and _is_public(node, statement.name):
             body.append(_convert_function(statement))
-    bases: list[ast.expr] = [_Renaming().visit(base) for base in node.bases if isinstance(base, ast.Name)]
+    bases: list[ast.expr] = [
+        _Renaming().visit(base) for base in node.bases if isinstance(base, ast.Name) and base.id in CLASSES
+    ]
     return ast.fix_missing_locations(
         ast.ClassDef(f"Sync{node.name}", [*bases, ast.Name("Protocol", ast.Load())], [], body, [])
     )

@@ -29,6 +29,8 @@ from kohort.control.lab_topics import Topics
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import as_setting, whole
 from kohort.control.oracle.safety import Budget
+from kohort.control.resetting import Leftovers, reset
+from kohort.control.suggesting import Suggesting
 from kohort.testing.cluster_clock import Clock
 from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
@@ -44,7 +46,7 @@ LONGEST_SEED = 1 << 32
 DEFAULT_BUDGET = Budget()
 
 
-class Cluster:
+class Cluster(Suggesting):
     """One or several Kafka brokers on free ports of this machine, with groups under the test's control.
 
     Use it with `async with` in the event loop of the test, or with `with`, which runs it in a thread and offers the
@@ -116,7 +118,7 @@ class Cluster:
                 raise RuntimeError(FORKED)
             if name in Cluster.__annotations__:
                 raise RuntimeError("the cluster has not started; use it within `async with Cluster() as kafka:`")
-            raise AttributeError(f"a cluster has no {name}")
+            return super().__getattr__(name)
 
     async def start(self) -> None:
         """Start the brokers, as `async with` does. Raise RuntimeError if the cluster is running."""
@@ -193,6 +195,17 @@ class Cluster:
         for name in ("clock", "laboratory", "topics"):
             del self.__dict__[name]
         return ()
+
+    async def reset(self, data: bool = False) -> Leftovers:
+        """Remove all rules, open all gates, and let the clock run like the machine's, for the next test.
+
+        Args:
+            data: Also delete all topics, and all groups without members.
+
+        Returns:
+            Gates that still held requests, safety violations, and groups that were not deleted.
+        """
+        return await reset(self.laboratory, data)
 
     def timeline(self, since_us: int = 0) -> str:
         """Return the events of all groups as text, optionally only since a time of the cluster's clock."""

@@ -12,6 +12,7 @@ from kohort.control.control_errors import unknown
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.groups.lab_offsets import delete
 from kohort.control.history.history import Rebalance
+from kohort.control.suggesting import Suggesting
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -29,7 +30,7 @@ DEAD = State.DEAD.value
 UNKNOWN = "Unknown"  # Kafka's `GroupState.UNKNOWN`: the coordinator is still loading
 
 
-class AnyGroup:
+class AnyGroup(Suggesting):
     """Handle of a group, which need not exist yet or any more. Each property looks the group up again."""
 
     id: str

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from kohort.control.groups.groups_by_id import group_of
+from kohort.control import resetting
 from kohort.control.http.endpoint_context import TheLaboratory
 
 router = APIRouter(prefix="/reset", tags=["reset"])
@@ -27,14 +27,4 @@ async def reset(
     data: Annotated[bool, Query(description="also delete all topics, and all groups without members")] = False,
 ) -> Left:
     """Remove all rules, open all gates, and let the clock run like the machine's. Groups, topics and time stay."""
-    gates, violations = laboratory.reset()
-    remaining: list[str] = []
-    if data:
-        for topic in [entry.name for entry in laboratory.cluster.topics if not entry.internal]:
-            laboratory.topics.delete(topic)
-        for group in [group_of(laboratory, entry) for entry in laboratory.group_ids()]:
-            if group.members:
-                remaining.append(group.id)
-            else:
-                await group.delete()
-    return Left(gates=gates, violations=violations, groups=remaining)
+    return Left.model_validate(vars(await resetting.reset(laboratory, data)))

@@ -41,6 +41,7 @@ class NewRecords(Body):
     key: str | None = Field(None, description="key of all records")
     headers: dict[str, str | None] = Field({}, description="headers of all records")
     partition: int = Field(0, ge=0)
+    timestamp_ms: int | None = Field(None, ge=0, description="of all records, since 1970; null: the brokers' time")
 
 
 class Appended(BaseModel):
@@ -129,7 +130,12 @@ async def create_partitions(topic: str, more: MorePartitions, laboratory: TheLab
 async def append(topic: str, records: NewRecords, laboratory: TheLaboratory) -> Appended:
     """Append records as one batch, and wake waiting fetches."""
     offset = laboratory.topics.append(
-        topic, *records.values, partition=records.partition, key=records.key, headers=records.headers
+        topic,
+        *records.values,
+        partition=records.partition,
+        key=records.key,
+        headers=records.headers,
+        timestamp=records.timestamp_ms,
     )
     return Appended(offset=offset)
 

@@ -29,6 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def bootstrap_option(command: Command) -> Command:
     option = click.option(
         "--bootstrap",
+        "--bootstrap-server",  # as Kafka's own tools
         "-b",
         default="127.0.0.1:9092",
         show_default=True,

@@ -59,6 +59,70 @@ def add(file: Path, control: str, token: str) -> None:
         _show(rule)
 
 
+_TEXTS = ("group", "client_id", "principal", "member", "instance", "state", "version", "records")
+_CONDITIONS: dict[str, type[int | str]] = dict.fromkeys(_TEXTS, str) | dict.fromkeys(("generation", "node"), int)
+_ACTIONS: dict[str, tuple[str, str, type[int | float | str]] | None] = {
+    "count": None,
+    "drop": None,
+    "hold": None,
+    "close": None,
+    "close_after_handling": None,
+    "lose_response": None,
+    "zombie": None,
+    "stale_metadata": None,
+    "error": ("name", "NAME", str),
+    "delay": ("seconds", "SECONDS", float),
+    "delay_response": ("seconds", "SECONDS", float),
+    "truncate": ("length", "BYTES", int),
+    "as_kafka": ("release", "RELEASE", str),
+    "hide_node": ("node", "NODE", int),
+}  # argument of the action, its placeholder and type; None: no argument
+
+
+def _rule_options(command: click.Command) -> click.Command:
+    """Add an option for each condition and each action of a rule."""
+    for name, kind in _CONDITIONS.items():
+        about = f"Condition on the {name.replace('_', ' ')} of a request."
+        command.params.append(click.Option([_option(name)], type=kind, help=about))
+    for name, argument in _ACTIONS.items():
+        names, about = [_option(name), f"do_{name}"], f"Action {name}."
+        if argument is None:
+            command.params.append(click.Option(names, is_flag=True, help=about))
+        else:
+            _, metavar, argument_type = argument
+            command.params.append(click.Option(names, type=argument_type, metavar=metavar, help=about))
+    return command
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+@_rule_options
+@faults.command()
+@click.argument("api", default="*")
+@click.option("--times", type=click.IntRange(1), help="Act on at most this many requests.")
+@click.option("--nth", type=click.IntRange(1), help="Act from the n-th matching request on.")
+@click.option("--probability", type=click.FloatRange(0, 1, min_open=True), help="Act with this probability.")
+@control_options
+def on(api: str, control: str, token: str, **options: Any) -> None:
+    """Add one rule for requests of API, or of any, as in `on JoinGroup --group billing --hold`."""
+    actions = [name for name in _ACTIONS if options[f"do_{name}"] not in (None, False)]
+    if len(actions) != 1:
+        names = " and ".join(map(_option, actions)) or "none"
+        raise click.UsageError(f"expected one action, such as --hold or --error NAME; got {names}")
+    (do,) = actions
+    argument = _ACTIONS[do]
+    conditions = {name: options[name] for name in _CONDITIONS if options[name] is not None}
+    rule: dict[str, Any] = {
+        "match": {"api": api} | conditions,
+        "do": do,
+        "with": {} if argument is None else {argument[0]: options[f"do_{do}"]},
+    }
+    triggers = {name: options[name] for name in ("times", "nth", "probability") if options[name] is not None}
+    _show(ask(control, token, "/faults", rule | triggers, post=True))
+
+
 @faults.command()
 @click.argument("group")
 @click.argument("member", required=False)

@@ -30,7 +30,20 @@ def list_(control: str, token: str) -> None:
 @control_options
 def show(group: str, control: str, token: str) -> None:
     """Show GROUP with its members."""
+    _show_members(ask(control, token, f"/groups/{quote(group, safe='')}"))
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def describe(group: str, control: str, token: str) -> None:
+    """Show GROUP with its members, committed offsets and lag."""
     state = ask(control, token, f"/groups/{quote(group, safe='')}")
+    _show_members(state)
+    _show_offsets(state)
+
+
+def _show_members(state: dict[str, Any]) -> None:
     _show(state)
     for member in state["members"]:
         parts = [f"{topic} {', '.join(map(str, numbers))}" for topic, numbers in member["partitions"].items()]
@@ -68,7 +81,10 @@ def history(group: str, control: str, token: str) -> None:
 @control_options
 def offsets(group: str, control: str, token: str) -> None:
     """Print the committed offsets of GROUP and its lag, by partition."""
-    state = ask(control, token, f"/groups/{quote(group, safe='')}")
+    _show_offsets(ask(control, token, f"/groups/{quote(group, safe='')}"))
+
+
+def _show_offsets(state: dict[str, Any]) -> None:
     for name, lag in state["lag"].items():
         say(f"{name}: {state['offsets'].get(name, 'nothing')}, lag {lag}")
 

@@ -29,6 +29,24 @@ def list_(internal: bool, control: str, token: str) -> None:
 
 @topics.command()
 @click.argument("name")
+@control_options
+def describe(name: str, control: str, token: str) -> None:
+    """Show topic NAME: its settings, and leader, replicas, offsets and size of each partition."""
+    topic = ask(control, token, f"/topics/{quote(name, safe='')}")
+    _show(topic)
+    for setting, value in topic["configs"].items():
+        say(f"  {setting}={value}")
+    for partition in topic["partitions"]:
+        leader = "none" if partition["leader"] is None else partition["leader"]
+        say(
+            f"  {name}-{partition['partition']}: leader {leader}, replicas {_format_ids(partition['replicas'])}, "
+            f"in sync {_format_ids(partition['in_sync'])}, offsets {partition['start_offset']} to "
+            f"{partition['end_offset']}, {partition['size_bytes']} bytes"
+        )
+
+
+@topics.command()
+@click.argument("name")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--config", "configs", metavar="NAME=VALUE", multiple=True, help="A setting of the topic; repeatable.")
 @control_options
@@ -103,6 +121,10 @@ def _format_data(data: dict[str, str | None] | None) -> str:
     if data is None:
         return "null"
     return data["text"] if data["text"] is not None else f"base64:{data['base64']}"
+
+
+def _format_ids(ids: list[int]) -> str:
+    return ", ".join(map(str, ids)) or "none"
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -194,3 +194,51 @@ def test_refusals_are_one_sentence(broker: tuple[str, Ctl]) -> None:
     code, told = ctl("gates", "hold", "join-completed")
     assert (code, "did you mean join-complete?" in told) == (1, True)
     assert ctl("violations") == (0, "")
+
+
+def test_topics_and_groups_are_described(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    ctl("topics", "create", "invoices", "--config", "retention.ms=-1")
+    ctl("topics", "append", "invoices", "a")
+    head, setting, partition = ctl("topics", "describe", "invoices")[1].splitlines()
+    assert (head, setting) == ("invoices: 1 partition, 1 record", "  retention.ms=-1")
+    assert partition.startswith("  invoices-0: leader 1, replicas 1, in sync 1, offsets 0 to 1, ")
+    ctl("groups", "reset", "clerk", "--topic", "invoices")
+    head, lag = ctl("groups", "describe", "clerk")[1].splitlines()
+    assert head.startswith("clerk: Empty, generation 0, 0 members")
+    assert lag == "invoices-0: 0, lag 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("JoinGroup --group billing --hold", "JoinGroup with group billing: hold it"),
+        ("Heartbeat --error REBALANCE_IN_PROGRESS --times 2", "Heartbeat: answer REBALANCE_IN_PROGRESS"),
+        ("--client-id ada --delay 2.5", "any request with client_id ada: delay it"),
+    ],
+)
+def test_rule_on_one_line(broker: tuple[str, Ctl], words: str, rule: str) -> None:
+    _, ctl = broker
+    code, line = ctl("faults", "on", *words.split())
+    assert code == 0
+    assert rule in line
+    ctl("faults", "remove")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("JoinGroup", "expected one action, such as --hold or --error NAME; got none"),
+        ("JoinGroup --hold --drop", "got --drop and --hold"),
+    ],
+)
+def test_rule_needs_one_action(broker: tuple[str, Ctl], words: str, sentence: str) -> None:
+    code, message = broker[1]("faults", "on", *words.split())
+    assert code == 2
+    assert sentence in message
+
+
+def test_unknown_api_of_rule(broker: tuple[str, Ctl]) -> None:
+    assert broker[1]("faults", "on", "Hartbeat", "--hold") == (
+        1, "kohort: unknown API 'Hartbeat'; did you mean Heartbeat?"
+    )  # fmt: skip

@@ -13,6 +13,8 @@ from kohort.control.http.body import Body
 from kohort.control.http.documenting import NOT_THERE, refusals
 from kohort.control.http.endpoint_context import TheLaboratory
 from kohort.control.lab_topics import StoredRecord
+from kohort.control.laboratory import Laboratory
+from kohort.storage.placement import NO_LEADER
 from kohort.storage.topic import Topic
 
 router = APIRouter(prefix="/topics", tags=["topics"])
@@ -88,6 +90,10 @@ class PartitionState(BaseModel):
     partition: int
     start_offset: int
     end_offset: int = Field(description="offset of the next record")
+    size_bytes: int
+    leader: int | None = Field(description="null: all nodes with a replica are stopped")
+    replicas: list[int] = Field(description="the preferred leader first")
+    in_sync: list[int]
 
 
 class TopicState(BaseModel):
@@ -103,27 +109,27 @@ class TopicState(BaseModel):
 @router.get("")
 async def list_topics(laboratory: TheLaboratory) -> list[TopicState]:
     """List all topics, including internal ones, in the order in which they were created."""
-    return [_state(topic) for topic in laboratory.cluster.topics]
+    return [_state(laboratory, topic) for topic in laboratory.cluster.topics]
 
 
 @router.post("", status_code=201)
 async def create(topic: NewTopic, laboratory: TheLaboratory) -> TopicState:
     """Create a topic, with its leaders spread over the nodes."""
     laboratory.topics.create(topic.name, topic.partitions, topic.configs, topic.replicas)
-    return _state(laboratory.topics.find(topic.name))
+    return _state(laboratory, laboratory.topics.find(topic.name))
 
 
 @router.get("/{topic}", responses=refusals(NOT_THERE))
 async def read(topic: str, laboratory: TheLaboratory) -> TopicState:
     """Return one topic."""
-    return _state(laboratory.topics.find(topic))
+    return _state(laboratory, laboratory.topics.find(topic))
 
 
 @router.post("/{topic}/partitions", responses=refusals(NOT_THERE))
 async def create_partitions(topic: str, more: MorePartitions, laboratory: TheLaboratory) -> TopicState:
     """Add partitions to a topic. Consumers discover them with their next metadata request."""
     laboratory.topics.create_partitions(topic, more.partitions)
-    return _state(laboratory.topics.find(topic))
+    return _state(laboratory, laboratory.topics.find(topic))
 
 
 @router.post("/{topic}/records", status_code=201, responses=refusals(NOT_THERE))
@@ -157,7 +163,7 @@ async def records(
 async def delete_records(topic: str, to: Trim, laboratory: TheLaboratory) -> TopicState:
     """Delete the first records of a partition, as Kafka's DeleteRecords does."""
     laboratory.topics.delete_records(topic, to.before, to.partition)
-    return _state(laboratory.topics.find(topic))
+    return _state(laboratory, laboratory.topics.find(topic))
 
 
 @router.delete("/{topic}", responses=refusals(NOT_THERE))
@@ -188,7 +194,8 @@ def _bytes(data: bytes | None) -> Bytes | None:
     return Bytes(text=text, base64=b64encode(data).decode())
 
 
-def _state(topic: Topic) -> TopicState:
+def _state(laboratory: Laboratory, topic: Topic) -> TopicState:
+    placement = laboratory.cluster.topics.placement
     return TopicState(
         name=topic.name,
         id=str(topic.topic_id),
@@ -199,6 +206,10 @@ def _state(topic: Topic) -> TopicState:
                 partition=partition.index,
                 start_offset=partition.log.log_start_offset,
                 end_offset=partition.log.log_end_offset,
+                size_bytes=partition.log.size_bytes,
+                leader=None if partition.leader == NO_LEADER else partition.leader,
+                replicas=list(partition.replicas),
+                in_sync=list(placement.in_sync(partition.replicas)),
             )
             for partition in topic.partitions
         ],

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
+    if sys.platform == "win32":
+        sys.exit("kohort: Windows is not supported; run kohort in its container image or in WSL")
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"] and "_KOHORT_COMPLETE" not in os.environ:
         from kohort.cli.serve_options import read_at_a_glance

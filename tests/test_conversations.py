@@ -1,10 +1,12 @@
 """Every conversation of tests/conversations, played with a broker in this process."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.support.effort import in_turn
+from tests.support.lacking import lacks
 from tests.talk.conversations import FILES
 from tests.talk.play import play
 from tests.talk.script import Conversation
@@ -31,6 +33,8 @@ def test_conversation_with_coordinators_that_move(name: str) -> None:
 
 
 def _play(conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False) -> None:
+    if find_spec("re2") is None and any("regex" in line for line in conversation.lines):
+        lacks("re2")
     told = play(conversation, data_dir, moving=moving)
     if told:
         pytest.fail(told, pytrace=False)

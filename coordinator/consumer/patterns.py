@@ -1,11 +1,14 @@
 """Regular expressions of subscriptions, in the RE2 syntax and matched in linear time (consumer-groups §12.1).
 
-Kafka uses RE2/J; reasons for a rejection are translated to its messages.
+Kafka uses RE2/J; reasons for a rejection are translated to its messages. The package google-re2 is optional, because
+it has no wheels for the newest releases of Python: without it, every pattern is rejected.
 """
 
 from collections.abc import Callable
 
 MAX_MEMORY = 8 << 20  # bytes for matching one pattern; the default of RE2
+
+WITHOUT_RE2 = "kohort matches patterns with google-re2, which is not installed; run pip install 'kohort[patterns]'"
 
 _REASONS = (
     ("missing )", "missing closing )"),
@@ -35,7 +38,10 @@ def matcher(regex: str) -> Callable[[str], object]:
 
 
 def _compiled(regex: str) -> "Callable[[str], object] | str":
-    import re2  # imported on first use: most groups have no patterns
+    try:
+        import re2  # imported on first use: most groups have no patterns
+    except ImportError:
+        return WITHOUT_RE2
 
     options = re2.Options()
     options.log_errors = False

@@ -49,3 +49,10 @@ def test_missing_package_names_its_extra(hidden: str, extra: str, words: tuple[s
     assert ended.stderr.count("pip install") == 1
     assert f"pip install 'kohort[{extra}]'" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_windows_message_names_alternatives() -> None:
+    code = "import sys; sys.platform = 'win32'; from kohort.cli.main import main; main()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "kohort: Windows is not supported; run kohort in its container image or in WSL\n"

@@ -37,6 +37,7 @@ LACKS = {
         "Chromium is not installed (Debian: apt install chromium)", is_there=lambda: chromium() is not None
     ),
     "mkdocs": Lack("mkdocs is not installed (make environment)", is_there=lambda: find_spec("mkdocs") is not None),
+    "re2": Lack("google-re2 has no wheel for this Python", is_there=lambda: find_spec("re2") is not None),
     "openssl": Lack("openssl makes the certificate, and is not installed"),
     "program": Lack("a program or library of others can't be had"),
     "native addon": Lack("node-rdkafka could not be compiled", in_ci=True),

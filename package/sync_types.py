@@ -23,7 +23,6 @@ SOURCES = {
     "control/faults/table.py": ["Faults"],
     "control/groups/any_group.py": ["AnyGroup"],
     "control/groups/lab_group.py": ["Group"],
-    "control/groups/epoch_group.py": ["EpochGroup"],
     "control/groups/lab_share_group.py": ["ShareGroup"],
     "control/groups/lab_streams_group.py": ["StreamsGroup"],
     "testing/cluster_clock.py": ["Clock"],

@@ -10,12 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kohort.control.groups.group_members import GroupMember
     from kohort.control.groups.lab_group import Group, Migration
     from kohort.control.groups.lab_share_group import ShareGroup
     from kohort.control.groups.lab_streams_group import StreamsGroup
-    from kohort.control.groups.task_members import TaskMember
     from kohort.control.oracle.safety import Budget
+    from kohort.groups.group_members import GroupMember, TaskMember
     from kohort.testing.cluster import Cluster
     from kohort.testing.proxy_cluster import Proxy
     from kohort.testing.replaying import replay, replay_async
@@ -56,7 +55,7 @@ _HOMES = {
     "Budget": "control.oracle.safety",
     "Cluster": "testing.cluster",
     "Group": "control.groups.lab_group",
-    "GroupMember": "control.groups.group_members",
+    "GroupMember": "groups.group_members",
     "Migration": "control.groups.lab_group",
     "Proxy": "testing.proxy_cluster",
     "ShareGroup": "control.groups.lab_share_group",
@@ -69,7 +68,7 @@ _HOMES = {
     "SyncRule": "testing.sync",
     "SyncShareGroup": "testing.sync",
     "SyncStreamsGroup": "testing.sync",
-    "TaskMember": "control.groups.task_members",
+    "TaskMember": "groups.group_members",
     "replay": "testing.replaying",
     "replay_async": "testing.replaying",
 }

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from random import SystemRandom
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kohort.base.address import Advertised, show_address
 from kohort.base.forking import FORKED, unwatch_forks, watch_forks
@@ -23,7 +23,7 @@ from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.appends import Appends
 from kohort.control.faults.table import Faults
 from kohort.control.gates.gates import Gates
-from kohort.control.groups.groups_by_id import group_of
+from kohort.control.groups.groups_by_id import group_of, share_group, streams_group
 from kohort.control.groups.lab_group import Group
 from kohort.control.lab_topics import Topics
 from kohort.control.laboratory import Laboratory
@@ -305,20 +305,17 @@ class Cluster(Suggesting):
 
     def share_group(self, group_id: str) -> ShareGroup:
         """Return a share group (KIP-932), which need not exist."""
-        from kohort.control.groups.lab_share_group import ShareGroup  # not for tests without such groups
-
-        return ShareGroup(self.laboratory, group_id)
+        return share_group(self.laboratory, group_id)
 
     def streams_group(self, group_id: str) -> StreamsGroup:
         """Return a streams group (KIP-1071), which need not exist."""
-        from kohort.control.groups.lab_streams_group import StreamsGroup  # not for tests without such groups
-
-        return StreamsGroup(self.laboratory, group_id)
+        return streams_group(self.laboratory, group_id)
 
     @property
     def groups(self) -> list[Group | ShareGroup | StreamsGroup]:
         """All existing groups of every type, sorted by id."""
-        return [group_of(self.laboratory, group_id) for group_id in self.laboratory.group_ids()]
+        groups = (group_of(self.laboratory, group_id) for group_id in self.laboratory.group_ids())
+        return cast("list[Group | ShareGroup | StreamsGroup]", list(groups))
 
     def __repr__(self) -> str:
         if "laboratory" not in self.__dict__:

@@ -22,11 +22,11 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.control.groups.any_group import AnyGroup
-    from kohort.control.groups.group_members import GroupMember
     from kohort.control.groups.lab_group import Group
     from kohort.control.laboratory import Laboratory
     from kohort.control.numbers import Seconds
     from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.groups.group_members import GroupMember
 
 EARLIEST, LATEST = "earliest", "latest"
 

@@ -1,59 +1,54 @@
-"""View of a share group (KIP-932) for tests: its members, who holds which records, and what happened to them."""
+"""View of a share group (KIP-932) for tests: its members, the holders of records, and the fates of records."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.control.control_errors import ControlError, NotFoundError
-from kohort.control.explain.denied import denied
-from kohort.control.explain.explain_shares import explain_record, explain_shares, explanation_of_none
-from kohort.control.groups.epoch_group import EpochGroup
-from kohort.control.groups.group_members import GroupMember, share_member
+from kohort.control.groups.any_group import AnyGroup
 from kohort.control.groups.redelivery import BEYOND_ALL, take_back
-from kohort.control.groups.share_records import InFlightRecords, SharePartitionState, ShareRecords, offsets
-from kohort.control.history.share_fates import ACQUIRED, Acceptance, last_fate
+from kohort.control.groups.share_records import ShareRecords
+from kohort.control.history.share_fates import (
+    ACCEPTED,
+    ACQUIRED,
+    ARCHIVED,
+    EXPIRED,
+    REJECTED,
+    Acceptance,
+    fates,
+    last_fate,
+)
 from kohort.control.numbers import as_setting
 from kohort.control.waiting import PATIENCE_S
-from kohort.coordinator.groups.group import SHARE
-from kohort.coordinator.share.simple_assignor import SIMPLE
 from kohort.coordinator.share_partitions.share_partition import Progress
+from kohort.groups.explain import explain_missing
+from kohort.groups.explain_records import explain_record
+from kohort.groups.group_types import GROUP_TYPES, SHARE
+from kohort.groups.shared_records import offsets
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
-    from kohort.control.explain.explanation import Explanation
     from kohort.control.numbers import Seconds
-    from kohort.coordinator.share import share_group
+    from kohort.groups.group_view import GroupView
+    from kohort.groups.shared_records import InFlightRecords, SharePartitionState
     from kohort.storage.topic import Partition, Topic
 
 
-class ShareGroup(EpochGroup):
+class ShareGroup(AnyGroup):
     """A share group. Its coordinator knows the members; the leader of each partition knows who holds which records.
 
     A leader loads its state with the first fetch. Before that, `partitions` reports `not loaded` and the stored state.
     All properties and methods raise ControlError if the group has another type.
     """
 
-    _type = SHARE
+    _types = (SHARE,)
 
     # State
-
-    @property
-    def protocol(self) -> str:
-        """The assignor: `simple` if the group has members."""
-        group = self._find_group()
-        return SIMPLE if group is not None and group.members else ""
-
-    @property
-    def members(self) -> tuple[GroupMember, ...]:
-        """The members in the order in which they joined. Several may have the same partition."""
-        group, laboratory = self._find_group(), self._laboratory
-        if group is None:
-            return ()
-        now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
-        return tuple(share_member(group, member, now_ms, alive(group, member)) for member in group.members.values())
 
     @property
     def partitions(self) -> list[SharePartitionState]:
@@ -126,26 +121,13 @@ class ShareGroup(EpochGroup):
             f"{state.start_offset}, and no recorded event has its delivery count"
         )
 
-    def explain(self) -> Explanation:
-        """Return who holds which records until when, what each partition waits for, and what each client should do.
-
-        Print the result to read it.
-        """
-        laboratory, group, records = self._laboratory, self._find_group(), self._records()
-        if group is None or records is None:
-            return explanation_of_none(self.id)
-        now_ms = laboratory.clock.now_ms()
-        client_ids = {member.metadata.client_id for member in group.members.values()}
-        refused = denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms)
-        return explain_shares(group, records, self.members, self.events, tuple(refused))
-
     def explain_record(self, topic: str, partition: int, offset: int) -> str:
         """Return a sentence that explains why a record is not delivered, or that it is available."""
-        topic_partition = self._topic_partition(topic, partition)
-        group, records = self._find_group(), self._records()
-        if group is None or records is None:
-            return str(explanation_of_none(self.id).headline)
-        return explain_record(group, records, *topic_partition, offset, self.events)
+        topic_partition, records, view = self._topic_partition(topic, partition), self._records(), self._view()
+        if records is None or view is None:
+            return explain_missing(self.id, GROUP_TYPES[SHARE].noun, GROUP_TYPES[SHARE].created_by).headline
+        fate = last_fate(self.events, (ACCEPTED, REJECTED, ARCHIVED), topic, partition, offset)
+        return explain_record(self._with_history(view), records.state_of(*topic_partition), offset, fate)
 
     # Changes
 
@@ -198,16 +180,6 @@ class ShareGroup(EpochGroup):
 
     # Waiting
 
-    async def wait_caught_up(self, timeout: Seconds = PATIENCE_S) -> None:
-        """Wait until every record was accepted, rejected or archived.
-
-        Raises:
-            TimeoutError: With the remaining records and their holders.
-        """
-        await self._laboratory.waiters.until(
-            lambda: self.is_caught_up, timeout, lambda: f"{self} has not caught up: {self._remaining()}"
-        )
-
     async def wait_accepted(
         self,
         count: int | None = None,
@@ -248,11 +220,21 @@ class ShareGroup(EpochGroup):
 
     # Details
 
-    def _find_group(self) -> share_group.ShareGroup | None:
-        group: share_group.ShareGroup | None = super()._find_group()
-        return group
+    def _with_history(self, view: GroupView) -> GroupView:
+        records, share = self._records(), view.share
+        assert records is not None, "the view is of a share group"
+        assert share is not None, "the view is of a share group"
+        share = replace(
+            share,
+            partitions=tuple(records.partitions()),
+            in_flight=tuple(
+                part for topic_partition in records.where() for part in records.in_flight(*topic_partition)
+            ),
+            expired_locks=Counter(fate.member_id for fate in fates(self.events, (EXPIRED,))),
+        )
+        return replace(super()._with_history(view), share=share)
 
-    def _is_ready(self, group: share_group.ShareGroup, name: str) -> bool:
+    def _is_ready(self, group: Any, name: str) -> bool:
         """Return whether all partitions of a topic can be assigned; True if the topic does not exist."""
         topic = self._laboratory.cluster.topics.by_name(name)
         return topic is None or len(group.states.ready(topic.topic_id)) == len(topic.partitions)
@@ -327,9 +309,3 @@ class ShareGroup(EpochGroup):
         ]
         never = f"; can no longer be accepted: {', '.join(lost)}" if lost else ""
         return f"{self} has accepted {acceptance.accepted} records{never}; left: {self._remaining()}"
-
-    def __str__(self) -> str:
-        if self._is_another():
-            return f"share group {self.id}, which is a group of another type"
-        members = ", ".join(map(str, self.members)) or "none"
-        return f"share group {self.id} ({self.state}, epoch {self.generation}, members: {members})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.share_partitions.in_flight import InFlight, Pending, member_of
@@ -16,6 +15,7 @@ from kohort.coordinator.share_partitions.record_states import ACQUIRED, AVAILABL
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET
+from kohort.groups.shared_records import NOT_LOADED, InFlightRecords, SharePartitionState
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,69 +27,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.share_state import ShareState
     from kohort.storage.topic import Partition, Topic
 
-NOT_LOADED = "not loaded"  # progress of a leader that has not received a fetch since its election
-
-
-@dataclass(frozen=True)
-class InFlightRecords:
-    """A range of offsets of a partition with equal state, at the moment of the call."""
-
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    state: str  # `available` (delivered before), `acquired`, `acknowledged` or `archived`
-    delivery_count: int
-    # Client id of the member that holds them, or its member id if several members have that client id; empty without a
-    # holder.
-    holder: str
-    member_id: str
-    ends_in_ms: int | None  # time until the lock expires, on the brokers' clock; None without a holder
-    is_being_written: bool  # whether the acknowledgement of its holder is being stored
-
-    @property
-    def count(self) -> int:
-        return self.last_offset - self.first_offset + 1
-
-    def __str__(self) -> str:
-        held = f" by {self.holder} for {(self.ends_in_ms or 0) / 1_000:g} s" if self.holder else ""
-        text = f"{self.topic}-{self.partition} {offsets(self.first_offset, self.last_offset)}: {self.state}{held}"
-        return f"{text}, {delivered(self.delivery_count)}" + (", being written" if self.is_being_written else "")
-
-
-@dataclass(frozen=True)
-class SharePartitionState:
-    """The state of a share partition at the moment of the call."""
-
-    topic: str
-    partition: int
-    leader: int | None  # id of the leader, or None
-    is_ready: bool  # Whether its state has been initialized, which is required before it is assigned to members.
-    # `active`; `initializing`: the leader reads the stored state; or `not loaded`: the leader has received no fetch
-    progress: str
-    # Share-partition start offset; None: not decided yet (`share.auto.offset.reset`), or not known.
-    start_offset: int | None
-    next_offset: int | None  # first offset that was never delivered, or None if it is not known
-    log_end_offset: int
-    lag: int | None  # Unfinished records, as Kafka's tools count them; None while the start offset is not known.
-    acquired: int  # records that members hold
-    available: int  # records that were delivered and are available again
-    # Accepted or archived records after the start offset, which cannot move past unfinished records before them.
-    done: int
-    fetched_by: tuple[str, ...]  # ids of the members that have the partition in their share sessions
-
-    def __str__(self) -> str:
-        start = "a start to be decided" if self.start_offset is None else f"start {self.start_offset}"
-        lag = "unknown" if self.lag is None else self.lag
-        return f"{self.topic}-{self.partition}: {self.progress}, {start}, {self.acquired} held, lag {lag}"
-
-
-def offsets(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def delivered(count: int) -> str:
-    return "never delivered" if not count else f"delivered {'once' if count == 1 else f'{count} times'}"
+READ_COMMITTED = "read_committed"
 
 
 class ShareRecords:
@@ -136,6 +74,9 @@ class ShareRecords:
             return sum(records.count for records in ranges if records.state in states)
 
         log = partition.log
+        config = self._group.coordinator.share_config(self._group.group_id)
+        initializing = self._group.states.initializing.get(topic.topic_id)
+        is_committed_only = config.isolation_level == READ_COMMITTED
         return SharePartitionState(
             topic=topic.name,
             partition=partition.index,
@@ -150,6 +91,12 @@ class ShareRecords:
             available=count(NAMES[AVAILABLE]),
             done=sum(records.count for records in ranges if records.state in _FINISHED),
             fetched_by=self._fetched_by(topic.topic_id, partition),
+            log_start_offset=log.log_start_offset,
+            readable_end=partition.last_stable_offset if is_committed_only else log.high_watermark,
+            is_initializing=initializing is not None and partition.index in initializing.partitions,
+            next_fetch_offset=None if loaded is None else loaded.next_fetch_offset,
+            in_flight_count=0 if loaded is None else loaded.in_flight.count,
+            has_room=loaded is not None and loaded.has_room,
         )
 
     def loaded(self, topic: Topic, partition: Partition) -> SharePartition | None:

@@ -12,10 +12,10 @@ from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 if TYPE_CHECKING:
-    from kohort.control.explain.explanation import Wait
     from kohort.control.groups.any_group import AnyGroup
     from kohort.control.history.history import Rebalance
     from kohort.control.laboratory import Laboratory
+    from kohort.groups.explanation import Wait
 
 WINDOW_MS = 600_000  # how far the overview looks back
 

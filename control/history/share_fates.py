@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kohort.groups.shared_records import Fate
 
 if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
@@ -12,35 +13,6 @@ if TYPE_CHECKING:
 ACQUIRED, ACCEPTED, REJECTED, ARCHIVED = "records_acquired", "records_accepted", "records_rejected", "records_archived"
 EXPIRED = "lock_expired"
 NEVER_ACCEPTED = (REJECTED, ARCHIVED)
-
-
-@dataclass(frozen=True)
-class Fate:
-    """An event about a range of offsets."""
-
-    kind: str
-    cause: str
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    delivery_count: int
-    member_id: str
-
-    def includes(self, topic: str, partition: int, offset: int) -> bool:
-        return (self.topic, self.partition) == (topic, partition) and self.first_offset <= offset <= self.last_offset
-
-    def is_about(self, topic: str | None, partition: int | None) -> bool:
-        """Return whether the event is about a partition; None matches any topic or partition."""
-        return topic in (None, self.topic) and partition in (None, self.partition)
-
-    @property
-    def what(self) -> str:
-        return self.kind.removeprefix("records_")
-
-    @property
-    def count(self) -> int:
-        return self.last_offset - self.first_offset + 1
 
 
 def fates(events: Iterable[GroupEvent], kinds: Iterable[str]) -> Iterator[Fate]:

@@ -64,7 +64,7 @@ class Join:
 class ClassicKnown(Sight):
     """Observed classic group. `group` and its members hold what is known, in the coordinator's form."""
 
-    kind = "classic"
+    group_type = "classic"
 
     def __init__(self, group_id: str, world: SightWorld) -> None:
         super().__init__(group_id, world)
@@ -105,9 +105,15 @@ class ClassicKnown(Sight):
         """Ids of members of this generation that have received no assignment."""
         return self._unsynced
 
-    def rebalances_since_s(self, now_us: int) -> float:
-        """Return the seconds since the observed rebalance began."""
-        return (now_us - self._source.of(self.group).started_us) / 1_000_000
+    @property
+    def state_name(self) -> str:
+        """The state as on the wire, `Unknown` if it is not known."""
+        return self.group.state.value if self.is_state_known else "Unknown"
+
+    @property
+    def rebalancing_since_us(self) -> int:
+        """Time at which the observed rebalance began."""
+        return self._source.of(self.group).started_us
 
     def line_ended(self, number: int) -> None:
         for member_id, line in self._lines.items():
@@ -235,7 +241,7 @@ class ClassicKnown(Sight):
     def _take(self, event: GroupEvent) -> None:
         """Remove from an event what is not known."""
         if event.group_type == "simple" and self._was_joined:
-            event.group_type = self.kind
+            event.group_type = self.group_type
         if event.left is not None and self._missing:
             # Whether they have left, were too slow or fell silent is not known.
             event.left = event.evicted = event.waited_for = None

@@ -39,9 +39,9 @@ class EpochDescribed(EpochSight):
         return partitions_in(assignment.topic_partitions)
 
     @property
-    def state(self) -> str:
+    def state_name(self) -> str:
         """The described state until a message changes the group; then the observed one."""
-        return self._described_state if self._described_version == self.version else super().state
+        return self._described_state if self._described_version == self.version else super().state_name
 
     def described(self, description: Any) -> bool:
         """Apply a description unless its epoch is older than a response's."""

@@ -136,8 +136,8 @@ class EpochEvents(Sight):
                 client,
                 now_us,
                 group_id=self.group_id,
-                group_type=self.kind,
-                protocol_type=self.kind,
+                group_type=self.group_type,
+                protocol_type=self.group_type,
                 **({"members": len(self.members) if self.is_complete and kind not in _OF_NOBODY else None} | values),
             )
         )

@@ -13,7 +13,7 @@ from kohort.proxy.seen.epoch_member import EpochMember
 class ConsumerSight(EpochDescribed):
     """Consumer group (KIP-848)."""
 
-    kind = "consumer"
+    group_type = "consumer"
     counts_heartbeats = True
 
     def _assignment_in(self, answer: Any) -> frozenset[Any] | None:
@@ -35,7 +35,7 @@ class ConsumerSight(EpochDescribed):
 class ShareSight(EpochDescribed):
     """Share group (KIP-932): members may share a partition, and none is revoked first."""
 
-    kind = "share"
+    group_type = "share"
     gives_up = False
     leaves_out = frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"})
 
@@ -49,7 +49,7 @@ class ShareSight(EpochDescribed):
 class StreamsSight(EpochDescribed):
     """Streams group (KIP-1071): members have tasks."""
 
-    kind = "streams"
+    group_type = "streams"
     settled_state = None
     leaves_out = frozenset({"commit_rejected"})
 
@@ -89,5 +89,5 @@ def _tasks(fields: Any) -> frozenset[RoleTask] | None:
 
 
 SIGHTS: Final[dict[str, type[EpochDescribed]]] = {
-    sight.kind: sight for sight in (ConsumerSight, ShareSight, StreamsSight)
+    sight.group_type: sight for sight in (ConsumerSight, ShareSight, StreamsSight)
 }

@@ -63,7 +63,7 @@ class EpochSight(EpochEvents):
     # State
 
     @property
-    def state(self) -> str:
+    def state_name(self) -> str:
         """The observed state."""
         if not self.members:
             return "Empty" if self.is_complete else "Unknown"
@@ -140,7 +140,7 @@ class EpochSight(EpochEvents):
         self.evidence = REQUEST
         cause = "join_new" if member.instance_id is None else "join_static"
         client = member.client
-        if member.topics or member.topic_regex or self.kind == "streams":
+        if member.topics or member.topic_regex or self.group_type == "streams":
             self._because = Cause(cause, member.member_id, client.client_id, client.client_host)
         generation = self.epoch if self.epoch > epoch_before else None
         self._of_member("member_added", member, cause=cause, generation=generation)

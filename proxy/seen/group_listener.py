@@ -268,7 +268,7 @@ class GroupListener:
             return
         kind = API_BY_KEY[observed.header.api_key].name.partition("_")[0]
         sight = self.groups.get(request.group_id)
-        if not isinstance(sight, EpochSight) or sight.kind != kind:
+        if not isinstance(sight, EpochSight) or sight.group_type != kind:
             if answer.error_code is not ErrorCode.none:
                 return
             sight = self._new(request.group_id, SIGHTS[kind](request.group_id, self.world))
@@ -321,7 +321,7 @@ class GroupListener:
         if version == UNKNOWN_VERSION:
             self._new(group_id, SIGHTS.get(kind, ClassicSight)(group_id, self.world))
         sight = self.groups[group_id]
-        if sight.kind != kind:
+        if sight.group_type != kind:
             return True
         if self._under_way.may_change(group_id):
             return False
@@ -342,7 +342,7 @@ class GroupListener:
         """Note a change, after which descriptions requested before are outdated."""
         sight.version += is_news
         if sight.is_open_question:
-            self._needs(sight.group_id, sight.kind)
+            self._needs(sight.group_id, sight.group_type)
 
     # Groups
 

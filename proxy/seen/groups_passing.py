@@ -105,4 +105,4 @@ class SeenGroups:
         self._later = self._loop.call_later(NOW_AND_THEN_S, self._now_and_then)
         self.listener.settle(self.clock.now_us())
         for sight in self.listener.open_questions:
-            self._needs(sight.group_id, sight.kind)
+            self._needs(sight.group_id, sight.group_type)

@@ -30,7 +30,7 @@ class SightWorld:
 class Sight:
     """Observed group."""
 
-    kind: ClassVar[str]
+    group_type: ClassVar[str]
 
     def __init__(self, group_id: str, world: SightWorld) -> None:
         self.group_id = group_id
@@ -50,6 +50,11 @@ class Sight:
         self.measured_bytes = 0  # its memory when that was measured last
         self.read_bytes = 0  # requests and responses that were read since
         self._reported_us = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no observed change is incomplete."""
+        return True
 
     def described(self, description: Any) -> bool:
         """Apply an element of a Describe… response. Return whether that was possible."""

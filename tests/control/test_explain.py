@@ -1,18 +1,14 @@
 """Groups in words."""
 
-from kohort.control.explain.explain_classic import explain
-from kohort.control.explain.explanation import Explanation
+from kohort.control.groups.lab_group import Group
+from kohort.groups.explanation import Explanation
 from tests.control.talking import Lab
 
 DELAY = "(group.initial.rebalance.delay.ms)"
 
 
 def explained(lab: Lab) -> Explanation:
-    group_id = lab.name("group")
-    groups = (coordinator.classic_group(group_id) for coordinator in lab.laboratory.cluster.coordinators)
-    group = next((group for group in groups if group is not None), None)
-    events = lab.laboratory.recorder.events(group_id)
-    return explain(group, group_id, lab.clock.now_ms(), lab.laboratory.is_alive, events)
+    return Group(lab.laboratory, lab.name("group")).explain()
 
 
 def should(lab: Lab) -> dict[str, str]:

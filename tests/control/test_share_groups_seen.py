@@ -174,7 +174,7 @@ def test_classic_group_is_not_share_group(lab: Lab) -> None:
     queue = ShareGroup(lab.laboratory, lab.name("group"))
     with pytest.raises(ControlError, match=r"is not a share group; use group\("):
         queue.in_flight()
-    assert "of another type" in str(queue)
+    assert str(queue).endswith(", which is a classic group")
 
 
 def test_unknown_group(lab: Lab) -> None:

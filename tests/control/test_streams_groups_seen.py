@@ -12,7 +12,7 @@ from kohort.control.groups.groups_by_id import group_of
 from kohort.control.groups.lab_group import Group
 from kohort.control.groups.lab_share_group import ShareGroup
 from kohort.control.groups.lab_streams_group import StreamsGroup
-from kohort.control.groups.task_members import MemberTasks
+from kohort.groups.group_members import MemberTasks
 from tests.control.talking import Lab
 
 ALONE = """
@@ -191,7 +191,7 @@ def test_wrong_group_type_is_rejected(streams: StreamsLab) -> None:
         """)
     with pytest.raises(ControlError, match="is not a streams group"):
         _ = StreamsGroup(streams.laboratory, streams.name("group2")).members
-    assert "another type" in str(StreamsGroup(streams.laboratory, streams.name("group2")))
+    assert "which is a share group" in str(StreamsGroup(streams.laboratory, streams.name("group2")))
     assert isinstance(group_of(streams.laboratory, name), StreamsGroup)
 
 

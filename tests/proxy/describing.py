@@ -61,7 +61,7 @@ class DescribedStage(OverheardStage):
         super().step_is_over()
         came = self._under_way
         self._under_way = [
-            Described(sight.group_id, sight.kind, said, sight.version)
+            Described(sight.group_id, sight.group_type, said, sight.version)
             for sight in self.listener.groups.values()
             if (said := self._said_of(sight)) is not None
         ]
@@ -72,7 +72,7 @@ class DescribedStage(OverheardStage):
 
     def _compare(self, described: Described) -> None:
         sight, said = self.listener.groups[described.group_id], described.said
-        state = sight.group.state.value if isinstance(sight, ClassicSight) else sight.state
+        state = sight.group.state.value if isinstance(sight, ClassicSight) else sight.state_name
         if sight.members.keys() != {member.member_id for member in said.members}:
             self.disagreeing.append(f"{sorted(sight.members)} are members, not {said.members}")
         if said.group_state in AT_REST and state != said.group_state:
@@ -81,7 +81,7 @@ class DescribedStage(OverheardStage):
     def _said_of(self, sight: Sight) -> Any:
         if sight.node_id == NO_NODE:
             return None
-        api, asking = DESCRIBING[sight.kind]
+        api, asking = DESCRIBING[sight.group_type]
         version = API_BY_NAME[api].max_version
         request = asking((sight.group_id,))
         names = [field.name for field in fields(request)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kohort.groups.explain import explain
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.leave_group import MemberIdentity
-from kohort.proxy.seen.explain_seen import explain_seen
 from kohort.proxy.seen.group_listener import UNKNOWN_VERSION
+from kohort.proxy.seen.seen_view import view_of
 from tests.proxy.passing import Passing, S
 
 
@@ -47,7 +48,7 @@ def describe(passing: Passing, what: DescribedGroup, version: int | None = None)
 
 def explained(passing: Passing) -> list[str]:
     """Return the lines of the explanation."""
-    return str(explain_seen("g", passing.listener.groups["g"], passing.now_us)).splitlines()
+    return str(explain(view_of(passing.listener.groups["g"], passing.now_us))).splitlines()
 
 
 def test_unknown_member_heartbeat_triggers_describe() -> None:

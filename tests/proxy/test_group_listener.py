@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kohort.groups.explain import explain
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.offset_commit import (
@@ -16,9 +17,9 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.relay import Relay
 from kohort.proxy.seen import group_listener, group_memory, overheard_reading
-from kohort.proxy.seen.explain_seen import explain_seen
 from kohort.proxy.seen.group_listener import FORGOTTEN_US, MAX_BEATS, STATS_US
 from kohort.proxy.seen.group_memory import size_of
+from kohort.proxy.seen.seen_view import view_of
 from tests.proxy.conversing import Elsewhere, asks, hears
 from tests.proxy.passing import Passing, S, Speaker
 from tests.support.frames import frame, message
@@ -31,7 +32,7 @@ def test_active_group_is_discovered() -> None:
     sight = passing.sight()
     assert (sight.group.generation_id, sight.is_complete, sorted(sight.members)) == (4, False, ["ada-1", "bob-1"])
     assert passing.events == [], "nothing has happened"
-    headline = explain_seen("g", sight, passing.now_us).headline
+    headline = explain(view_of(sight, passing.now_us)).headline
     assert headline == "group g: Stable, generation 4, 2 members observed, there may be others"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from kohort.broker.cluster.moving import MoveError
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.groups.any_group import DEAD, UNKNOWN
+from kohort.control.groups.any_group import DEAD, UNKNOWN, AnyGroup
 from kohort.control.groups.groups_by_id import group_of
-from kohort.control.groups.lab_group import Group, Migration
+from kohort.control.groups.lab_group import Group
 from kohort.control.http.body import Body
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found, refused, the_node
@@ -21,16 +21,12 @@ from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
 from kohort.coordinator.classic.states import State
+from kohort.groups.group_types import GROUP_TYPES
 from kohort.protocol.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from kohort.control.groups.lab_share_group import ShareGroup
-    from kohort.control.groups.lab_streams_group import StreamsGroup
 
 reading = APIRouter(prefix="/groups", tags=["groups"])  # Endpoints that only read; a proxy serves them, too.
 router = APIRouter(prefix="/groups", tags=["groups"])
 STABLE = State.STABLE.value
-TYPES = ("classic", "consumer", "share", "streams")
 
 
 class MemberState(BaseModel):
@@ -47,7 +43,7 @@ class MemberState(BaseModel):
     waits_for: str = Field(description="join, sync, partitions that other members still own, or nothing")
     partitions: dict[str, list[int]] = Field(description="by topic")
     speaks: str = Field(
-        description="a consumer group may have members of both protocols", json_schema_extra=one_of(TYPES)
+        description="a consumer group may have members of both protocols", json_schema_extra=one_of(GROUP_TYPES)
     )
     epoch: int = Field(description="the member epoch; in a classic group the generation")
     state: str = Field(description="in a consumer group Stable, UnrevokedPartitions or UnreleasedPartitions")
@@ -74,7 +70,7 @@ class GroupState(BaseModel):
     id: str
     type: str = Field(
         description="classic, consumer, share or streams; empty if the group does not exist",
-        json_schema_extra=one_of(["", *TYPES]),
+        json_schema_extra=one_of(["", *GROUP_TYPES]),
     )
     state: str = Field(json_schema_extra=one_of(STATE_NAMES | {UNKNOWN}))
     generation: int = Field(description="the group epoch; in a classic group the generation")
@@ -92,7 +88,7 @@ class GroupState(BaseModel):
 class RebalanceState(BaseModel):
     """A rebalance."""
 
-    group_type: str = Field(json_schema_extra=one_of(TYPES))
+    group_type: str = Field(json_schema_extra=one_of(GROUP_TYPES))
     generation: int
     cause: str
     actor: str
@@ -207,18 +203,18 @@ class _Condition:
     caught_up: bool
     committed: tuple[TopicPartition, int] | None
 
-    def holds(self, group: Group | ShareGroup | StreamsGroup) -> bool:
+    def holds(self, group: AnyGroup) -> bool:
         if self.state not in (None, group.state) or self.members not in (None, len(group.members)):
             return False
         if self.state == STABLE and not group.is_settled:
             return False
         if self.generation is not None and group.generation < self.generation:
             return False
-        if self.migrated_to is not None and not _migration(group).is_at(self.migrated_to):
+        if self.migrated_to is not None and not group.migration.is_at(self.migrated_to):
             return False
         if self.caught_up and not group.is_caught_up:
             return False
-        if self.committed is not None and _offsets(group).get(self.committed[0], -1) < self.committed[1]:
+        if self.committed is not None and group.offsets.get(self.committed[0], -1) < self.committed[1]:
             return False
         if self.member is None:
             return True
@@ -328,34 +324,24 @@ def _offset(committed: str) -> tuple[TopicPartition, int]:
     return _topic_partition(name), int(offset)
 
 
-def _known_group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
+def _known_group(laboratory: Laboratory, group_id: str) -> AnyGroup:
     group = group_of(laboratory, group_id)
     if group.state == DEAD and not group.events:
         raise not_found(f"group {group_id} does not exist and has no recorded events")
     return group
 
 
-def _group(laboratory: Laboratory, group_id: str) -> Group | ShareGroup | StreamsGroup:
+def _group(laboratory: Laboratory, group_id: str) -> AnyGroup:
     group = group_of(laboratory, group_id)
     if group.state == DEAD:
         raise not_found(f"group {group_id} does not exist or has no coordinator")
     return group
 
 
-def _migration(group: Group | ShareGroup | StreamsGroup) -> Migration:
-    return group.migration if isinstance(group, Group) else Migration(group.type, 0, 0)
-
-
-def _offsets(group: Group | ShareGroup | StreamsGroup) -> dict[TopicPartition, int]:
-    return getattr(group, "offsets", {})
-
-
-def _state(group: Group | ShareGroup | StreamsGroup) -> GroupState:
+def _state(group: AnyGroup) -> GroupState:
     return view(
         GroupState,
         group,
-        members=[view(MemberState, member) for member in group.members],
-        migration=view(MigrationState, _migration(group)),
-        offsets={f"{topic}-{partition}": offset for (topic, partition), offset in _offsets(group).items()},
+        offsets={f"{topic}-{partition}": offset for (topic, partition), offset in group.offsets.items()},
         lag={f"{topic}-{partition}": lag for (topic, partition), lag in group.lag.items()},
     )

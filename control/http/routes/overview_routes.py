@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from kohort.control.groups.any_group import AnyGroup
 from kohort.control.groups.groups_by_id import group_of
-from kohort.control.groups.lab_group import Group
 from kohort.control.history.glance import glance
 from kohort.control.http.endpoint_context import TheLaboratory
 from kohort.control.http.routes.shares_routes import SharedPartition
 from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
-
-if TYPE_CHECKING:
-    from kohort.control.groups.group_members import GroupMember
-    from kohort.control.groups.lab_share_group import ShareGroup
-    from kohort.control.groups.lab_streams_group import StreamsGroup
+from kohort.groups.group_members import TaskMember
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3  # the newest ones of each group
@@ -145,9 +140,9 @@ async def at_a_glance(laboratory: TheLaboratory) -> list[GlanceOverview]:
             GlanceOverview,
             entry.group,
             members=entry.group.size,
-            waits=[view(WaitOverview, wait) for wait in entry.waits],
+            waits=entry.waits,
             since_ms=entry.since_ms,
-            marks=[view(MarkOverview, mark) for mark in entry.marks],
+            marks=entry.marks,
         )
         for entry in glance(laboratory)
     ]
@@ -170,40 +165,29 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
 
 def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
     group = group_of(laboratory, group_id)
-    explanation = group.explain()
     history = list(enumerate(group.history))[-REBALANCES:]
     now_us = laboratory.clock.now_us()
     return view(
         GroupOverview,
         group,
         members=[
-            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms, tasks=_tasks(member))
-            for member, advice in zip(group.members, explanation.clients, strict=True)
+            view(MemberOverview, member, tasks=str(member.tasks or "") if isinstance(member, TaskMember) else "")
+            for member in group.members
         ],
-        waits=[view(WaitOverview, entry) for entry in explanation.waits],
+        waits=group.explain().waits,
         rebalances=[
             view(RebalanceOverview, entry, number=number, began_ms_ago=(now_us - entry.events[0].mono_us) // 1000)
             for number, entry in history
         ],
-        lags=_lags(laboratory, group),
-        shared=[view(SharedPartition, entry) for entry in getattr(group, "partitions", ())],
+        lags=_lags(group),
+        shared=group.partitions,
     )
 
 
-def _tasks(member: GroupMember) -> str:
-    tasks = getattr(member, "tasks", None)
-    return str(tasks) if tasks else ""
-
-
-def _lags(laboratory: Laboratory, group: Group | ShareGroup | StreamsGroup) -> dict[str, dict[int, int]]:
+def _lags(group: AnyGroup) -> dict[str, dict[int, int]]:
     lags: dict[str, dict[int, int]] = {}
-    if not isinstance(group, Group):
-        for (name, number), lag in group.lag.items():
+    committed, is_shared = group.offsets, bool(group.partitions)
+    for (name, number), lag in group.lag.items():
+        if is_shared or (name, number) in committed:
             lags.setdefault(name, {})[number] = lag
-        return lags
-    for (name, number), offset in group.offsets.items():
-        topic = laboratory.cluster.topics.by_name(name)
-        partition = topic.partition(number) if topic is not None else None
-        if partition is not None:
-            lags.setdefault(name, {})[number] = max(0, partition.log.log_end_offset - offset)
     return lags

@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.control.control_errors import ControlError
+from kohort.control.groups.groups_by_id import share_group
 from kohort.control.http.body import Body
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found
@@ -102,7 +103,7 @@ class OwnSettings(Body):
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> ShareGroupState:
     """Return one share group, with the start offset, the acquired records and the lag of each partition."""
-    return _state(_group(laboratory, group_id))
+    return view(ShareGroupState, _group(laboratory, group_id))
 
 
 @router.get("/{group_id}/in-flight", responses=refusals(NOT_THERE))
@@ -143,7 +144,7 @@ async def redeliver(group_id: str, selection: Redelivery, laboratory: TheLaborat
 @router.put("/{group_id}/configs")
 async def configure(group_id: str, new: OwnSettings, laboratory: TheLaboratory) -> None:
     """Set configs of a group, by Kafka's names; other configs keep their values. The group need not exist yet."""
-    _find_group(laboratory, group_id).configure(new.configs)
+    share_group(laboratory, group_id).configure(new.configs)
 
 
 @router.get("/{group_id}/wait", responses=refusals(IN_VAIN))
@@ -165,7 +166,7 @@ async def wait(
 
     The status is 408 after the timeout.
     """
-    group = _find_group(laboratory, group_id)
+    group = share_group(laboratory, group_id)
     try:
         if members is not None:
             await group.wait_stable(members, timeout)
@@ -175,22 +176,11 @@ async def wait(
             await group.wait_caught_up(timeout)
     except TimeoutError as error:
         raise HTTPException(408, str(error)) from None
-    return _state(group)
-
-
-def _find_group(laboratory: Laboratory, group_id: str) -> ShareGroup:
-    from kohort.control.groups.lab_share_group import ShareGroup  # not loaded by brokers without such groups
-
-    return ShareGroup(laboratory, group_id)
+    return view(ShareGroupState, group)
 
 
 def _group(laboratory: Laboratory, group_id: str) -> ShareGroup:
-    group = _find_group(laboratory, group_id)
+    group = share_group(laboratory, group_id)
     if not group.type:
         raise not_found(f"share group {group_id} does not exist or has no coordinator")
     return group
-
-
-def _state(group: ShareGroup) -> ShareGroupState:
-    partitions = [view(SharedPartition, partition) for partition in group.partitions]
-    return view(ShareGroupState, group, partitions=partitions)

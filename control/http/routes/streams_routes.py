@@ -5,20 +5,16 @@ Timeline, explanation and deletion use the endpoints of other groups: see `group
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
+from kohort.control.groups.groups_by_id import streams_group
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found
 from kohort.control.http.views import view
-from kohort.control.laboratory import Laboratory
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
-
-if TYPE_CHECKING:
-    from kohort.control.groups.lab_streams_group import StreamsGroup
-    from kohort.control.groups.task_members import MemberTasks, TaskMember
 
 router = APIRouter(prefix="/streams-groups", tags=["streams"])
 
@@ -84,10 +80,10 @@ class StreamsGroupState(BaseModel):
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> StreamsGroupState:
     """Return one streams group: the tasks of members, the topology, and the reasons for unassigned tasks."""
-    group = _find_group(laboratory, group_id)
+    group = streams_group(laboratory, group_id)
     if not group.type:
         raise not_found(f"streams group {group_id} does not exist or has no coordinator")
-    return _state(group)
+    return view(StreamsGroupState, group)
 
 
 @router.get("/{group_id}/wait", responses=refusals(IN_VAIN))
@@ -98,38 +94,9 @@ async def wait(
     timeout: Annotated[float, Query(gt=0, le=MAX_WAIT_S, description="in seconds")] = PATIENCE_S,
 ) -> StreamsGroupState:
     """Wait until every member has its target tasks. The status is 408 after the timeout."""
-    group = _find_group(laboratory, group_id)
+    group = streams_group(laboratory, group_id)
     try:
         await group.wait_stable(members, timeout)
     except TimeoutError as error:
         raise HTTPException(408, str(error)) from None
-    return _state(group)
-
-
-def _find_group(laboratory: Laboratory, group_id: str) -> StreamsGroup:
-    from kohort.control.groups.lab_streams_group import StreamsGroup  # not loaded by brokers without such groups
-
-    return StreamsGroup(laboratory, group_id)
-
-
-def _state(group: StreamsGroup) -> StreamsGroupState:
-    topology = group.topology
-    topology_state = None
-    if topology is not None:
-        parts = [view(SubtopologyState, entry) for entry in topology.subtopologies]
-        topology_state = view(TopologyState, topology, subtopologies=parts)
-    return view(StreamsGroupState, group, members=[_member(entry) for entry in group.members], topology=topology_state)
-
-
-def _member(member: TaskMember) -> StreamsMemberState:
-    return view(
-        StreamsMemberState,
-        member,
-        tasks=_lists(member.tasks),
-        pending=_lists(member.pending),
-        target_tasks=_lists(member.target_tasks),
-    )
-
-
-def _lists(tasks: MemberTasks) -> TaskLists:
-    return view(TaskLists, tasks)
+    return view(StreamsGroupState, group)

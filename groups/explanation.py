@@ -13,12 +13,14 @@ class Wait:
 
     for_whom: tuple[str, ...]  # empty if it waits for time to pass
     what: str
-    ends_in_ms: int | None  # time until a timer ends the wait, on the brokers' clock; None without a timer
+    ends_in_ms: int | None  # time until a timer ends the wait, on the brokers' clock; None without a known timer
     then: str
+    knows_timers: bool = True  # whether None as the end means that no timer ends the wait
 
     def __str__(self) -> str:
         subject = f"{', '.join(self.for_whom)} {self.what}" if self.for_whom else self.what
-        return f"{subject}; {duration(self.ends_in_ms)}: {self.then}"
+        ends = f"; {duration(self.ends_in_ms)}" if self.knows_timers else ""
+        return f"{subject}{ends}: {self.then}"
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,14 @@ class Advice:
 
     client: str
     should: str
-    session_ends_in_ms: int | None  # None while its request waits, as its session can't expire then
-    is_alive: bool | None  # None if unknown
+    session_ends_in_ms: int | None  # None while its request waits, as its session can't expire then, or if unknown
+    is_alive: bool = True
 
     def __str__(self) -> str:
         text = f"{self.client}: {self.should}"
         if self.session_ends_in_ms is not None:
             text += f"; its session ends {duration(self.session_ends_in_ms)}"
-        if self.is_alive is False:
+        if not self.is_alive:
             text += "; it cannot do so: its connection is closed, or a fault silences it"
         return text
 
@@ -44,9 +46,9 @@ class Explanation:
     """Explanation of a group; `str()` is the text for people."""
 
     headline: str
-    waits: tuple[Wait, ...]
-    clients: tuple[Advice, ...]
-    badly_set: tuple[str, ...]
+    waits: tuple[Wait, ...] = ()
+    clients: tuple[Advice, ...] = ()
+    badly_set: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()  # missing rights of clients, and the ACLs that would grant them
     partitions: tuple[str, ...] = ()  # progress of a share group in each partition, and why it gets no more records
 

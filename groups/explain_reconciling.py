@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from kohort.groups.explanation import Wait
 from kohort.groups.group_members import GroupMember, Role, by_topic, list_partitions
-from kohort.groups.group_types import CLASSIC
 from kohort.groups.group_view import GroupView
+from kohort.groups.type_words import CLASSIC
 
 MAX_TASKS = 100  # waiting tasks that are listed one by one
 OF_ALL = ("", "active")  # roles in which only one member at a time may have a partition or task

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kohort.groups.group_members import GroupMember, member_names
-from kohort.groups.group_types import CLASSIC, GROUP_TYPES, GroupType
 from kohort.groups.shared_records import InFlightRecords, SharePartitionState
 from kohort.groups.topology import LabTopology
+from kohort.groups.type_words import CLASSIC, GROUP_TYPES, GroupType
 
 JOIN, SYNC = "join", "sync"
 

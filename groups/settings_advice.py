@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from kohort.groups.group_members import GroupMember
-from kohort.groups.group_types import CLASSIC
 from kohort.groups.group_view import GroupView
+from kohort.groups.type_words import CLASSIC
 
 ENOUGH_HEARTBEATS = 3  # minimum number that reveals the interval
 HABIT = 2  # number of restarts, or of expired locks of a member, from which advice is given

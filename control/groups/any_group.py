@@ -23,7 +23,7 @@ from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.groups.viewing import view_of
 from kohort.groups.explain import explain, explain_missing
-from kohort.groups.group_types import CLASSIC, CONSUMER, GROUP_TYPES
+from kohort.groups.type_words import CLASSIC, CONSUMER, GROUP_TYPES
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

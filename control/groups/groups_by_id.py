@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kohort.control.groups.lab_group import Group
-from kohort.groups.group_types import SHARE, STREAMS
+from kohort.groups.type_words import SHARE, STREAMS
 
 if TYPE_CHECKING:
     from kohort.control.groups.any_group import AnyGroup

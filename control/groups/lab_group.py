@@ -9,7 +9,7 @@ from kohort.control.groups.any_group import AnyGroup, Migration
 from kohort.control.groups.lab_offsets import EARLIEST, commit, offsets_at
 from kohort.control.numbers import Seconds
 from kohort.control.waiting import PATIENCE_S
-from kohort.groups.group_types import CLASSIC, CONSUMER
+from kohort.groups.type_words import CLASSIC, CONSUMER
 from kohort.protocol.topic_partition import TopicPartition
 
 __all__ = ["Group", "Migration"]

@@ -27,8 +27,8 @@ from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.groups.explain import explain_missing
 from kohort.groups.explain_records import explain_record
-from kohort.groups.group_types import GROUP_TYPES, SHARE
 from kohort.groups.shared_records import offsets
+from kohort.groups.type_words import GROUP_TYPES, SHARE
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from kohort.control.groups.any_group import AnyGroup
 from kohort.groups.group_members import TaskMember
-from kohort.groups.group_types import STREAMS
+from kohort.groups.type_words import STREAMS
 
 if TYPE_CHECKING:
     from kohort.groups.topology import LabTopology

@@ -23,6 +23,7 @@ NOT_AT_START = {
     "kio.serial._serialize": "writes rare answers",
     "kio.static.protocol": "names types of kio",
     "kohort.coordinator.consumer.consumer_group": "only groups of the consumer protocol need it",
+    "kohort.groups": "only --control reads views of groups",
     "kohort.coordinator.transactions.ending": "only transactions need it",
     "platform": "uuid would ask it for the system's name",
     "rich": "structlog would draw tracebacks with it",

@@ -21,7 +21,7 @@ from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
 from kohort.coordinator.classic.states import State
-from kohort.groups.group_types import GROUP_TYPES
+from kohort.groups.type_words import GROUP_TYPES
 from kohort.protocol.topic_partition import TopicPartition
 
 reading = APIRouter(prefix="/groups", tags=["groups"])  # Endpoints that only read; a proxy serves them, too.

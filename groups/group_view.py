@@ -64,7 +64,7 @@ class ShareView:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupView:
-    """A group at one moment. A fact that the source does not know is None or empty."""
+    """A group at one moment. Unknown facts have the value None, or they are empty."""
 
     group_id: str
     type: str  # `classic`, `consumer`, `share` or `streams`; empty if the group does not exist
@@ -85,7 +85,7 @@ class GroupView:
 
     # What is known
 
-    knows_timers: bool = True  # whether the ends of timers are known; if not, they are None
+    knows_timers: bool = True  # whether the source knows when timers end
     is_complete: bool = True  # whether all members are known
     is_lower_bound: bool = False  # whether the version may be higher
     not_described: str = ""  # why the cluster does not describe the group; empty without an error

@@ -15,17 +15,24 @@ from kohort.groups.type_words import CLASSIC, CONSUMER, GROUP_TYPES, SHARE
 
 
 def member(name: str, **facts: Any) -> GroupMember:
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "member_id": f"{name}-1", "instance_id": None, "client_id": name, "client_host": "10.0.0.1",
         "session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000, "partitions": {"orders": (0, 1)},
         "speaks": CONSUMER, "epoch": 5, "target": {"orders": (0, 1)},
     }  # fmt: skip
-    return GroupMember(**known | facts)
+    return GroupMember(**defaults | facts)
 
 
 def group(*members: GroupMember, **facts: Any) -> GroupView:
-    known = {"group_id": "g", "type": CONSUMER, "state": "Stable", "version": 5, "target_epoch": 5, "members": members}
-    return GroupView(**known | facts)
+    defaults: dict[str, Any] = {
+        "group_id": "g",
+        "type": CONSUMER,
+        "state": "Stable",
+        "version": 5,
+        "target_epoch": 5,
+        "members": members,
+    }
+    return GroupView(**defaults | facts)
 
 
 def reconciling() -> GroupView:
@@ -41,24 +48,24 @@ def reconciling() -> GroupView:
 
 
 def test_revocation_names_next_owner() -> None:
-    told = explain(reconciling())
-    (wait,) = told.waits
+    explanation = explain(reconciling())
+    (wait,) = explanation.waits
     assert str(wait) == (
         "ada to revoke orders 1, which bob is to get; in 4 s: it is removed, and its partitions are free"
     )
-    assert [client.should for client in told.clients] == [
+    assert [client.should for client in explanation.clients] == [
         "has orders 0; should revoke orders 1, and confirm that in a heartbeat (TopicPartitions)",
         "has nothing; waits for orders 1, which ada still has",
     ]
 
 
 def test_unknown_timers_are_left_out() -> None:
-    told = explain(replace(reconciling(), knows_timers=False, is_lower_bound=True, is_complete=False))
-    assert told.headline == "group g: Reconciling, at least epoch 5, 2 members observed, there may be others"
-    assert str(told.waits[0]).endswith("to get: it is removed, and its partitions are free")
+    explanation = explain(replace(reconciling(), knows_timers=False, is_lower_bound=True, is_complete=False))
+    assert explanation.headline == "group g: Reconciling, at least epoch 5, 2 members observed, there may be others"
+    assert str(explanation.waits[0]).endswith("to get: it is removed, and its partitions are free")
 
 
-def test_described_member_is_told_apart() -> None:
+def test_described_member_is_distinguished() -> None:
     stranger = member("bob", evidence=Evidence.DESCRIPTION)
     view = group(member("ada", evidence=Evidence.REQUESTS, silent_ms=1_200), stranger, described_ms_ago=400)
     assert [str(client) for client in explain(view).clients] == [
@@ -67,7 +74,7 @@ def test_described_member_is_told_apart() -> None:
     ]
 
 
-def test_unknown_state_and_version_of_classic_group() -> None:
+def test_unknown_state_and_generation() -> None:
     view = group(member("ada", speaks=CLASSIC), type=CLASSIC, state="", version=None, target_epoch=None)
     assert explain(view).headline == "group g: state unknown, generation unknown, 1 member"
 
@@ -87,13 +94,15 @@ def test_held_records_beyond_limit_are_counted(monkeypatch: pytest.MonkeyPatch) 
     share = ShareView(
         partitions=(), in_flight=tuple(held), delivery_count_limit=5, max_record_locks=200, record_lock_ms=30_000
     )
-    told = explain(group(member("ada", speaks=SHARE), type=SHARE, share=share))
-    assert str(told.waits[-1]) == "the outcome of 2 more records; in 0.2 s: the first of their locks expires"
-    assert told.clients[0].should.endswith("and acknowledge the 3 records it holds")
+    explanation = explain(group(member("ada", speaks=SHARE), type=SHARE, share=share))
+    assert str(explanation.waits[-1]) == "the outcome of 2 more records; in 0.2 s: the first of their locks expires"
+    assert explanation.clients[0].should.endswith("and acknowledge the 3 records it holds")
 
 
 @pytest.mark.parametrize("group_type", GROUP_TYPES)
 def test_every_type_is_explained(group_type: str) -> None:
-    told = explain(group(member("ada", speaks=group_type), type=group_type))
-    assert told.headline.startswith(f"{GROUP_TYPES[group_type].noun} g: Stable, {GROUP_TYPES[group_type].version} 5")
-    assert told.badly_set == ()
+    explanation = explain(group(member("ada", speaks=group_type), type=group_type))
+    assert explanation.headline.startswith(
+        f"{GROUP_TYPES[group_type].noun} g: Stable, {GROUP_TYPES[group_type].version} 5"
+    )
+    assert explanation.badly_set == ()

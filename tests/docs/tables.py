@@ -12,6 +12,7 @@ from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
 from tests.docs.incidents import INCIDENTS, incidents
+from tests.docs.python_api import python_api
 from tests.docs.reference import REFERENCE, reference
 from tests.docs.rule_reasons import REASONS
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
@@ -54,6 +55,7 @@ def made_pages() -> dict[Path, str]:
         ACLS: acls + _MARK + _needs(),
         LIVES: lives,
         REFERENCE: reference(),
+        **python_api(),
         TABLES: questions + _MARK + "\n" + schemas(),
     }
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.python_api import PAGES, TWINS, entries, path_of, public_members
 from tests.docs.site import DOCS, broken_links, build_site, navigation
 
 
@@ -24,3 +25,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.needs("mkdocs")
 def test_built_site_has_no_broken_links(site: Path) -> None:
     assert list(broken_links(site)) == []
+
+
+@pytest.mark.long
+@pytest.mark.needs("mkdocs")
+def test_inventory_has_public_names(site: Path) -> None:
+    from mkdocstrings import Inventory  # not installed without the extra `docs`
+
+    with (site / "objects.inv").open("rb") as file:
+        listed = set(Inventory.parse_sphinx(file))
+    twins = {path_of(entry) for entry in PAGES[TWINS].entries}
+    names = entries().union(*(public_members(path) for path in entries() - twins))
+    assert len(names) > 300
+    assert names - listed == set()

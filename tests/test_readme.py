@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.cli.serve import serve
 from kohort.protocol.releases import CURRENT, apis_of
 
@@ -52,14 +51,6 @@ def test_api_table_matches_api_versions() -> None:
         for api in apis_of(CURRENT)
     ]
     assert told == served
-
-
-def test_profile_table_is_current() -> None:
-    told = re.findall(
-        r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", (DOCS / "reference/settings.md").read_text(), re.MULTILINE
-    )
-    faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
-    assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
 
 
 def test_serve_options_are_documented() -> None:

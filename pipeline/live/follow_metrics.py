@@ -1,4 +1,4 @@
-"""Prometheus metrics of a run that follows a cluster. docs/how-to/following.md lists them; a test compares."""
+"""Prometheus metrics of a run that follows a cluster. docs/reference/metrics.md lists them."""
 
 from __future__ import annotations
 

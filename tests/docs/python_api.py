@@ -6,6 +6,7 @@ a public member of a public class returns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,7 @@ PYTHON_API = ROOT / "docs" / "reference" / "python"
 
 @dataclass(frozen=True)
 class ApiPage:
-    """A page with its entries: names of `kohort.testing`, or paths."""
+    """A page with its entries: names of public classes and functions, or paths."""
 
     title: str
     introduction: str
@@ -40,15 +41,16 @@ PAGES = {
         '        assert kafka.group("billing").members == []\n```',
         (
             "Cluster",
-            "kohort.testing.cluster_clock.Clock",
-            "kohort.control.lab_topics.Topics",
-            "kohort.control.lab_topics.StoredRecord",
+            "Clock",
+            "Topics",
+            "StoredRecord",
+            "Leftovers",
             "Budget",
-            "kohort.control.lab_acls.Acls",
-            "kohort.control.lab_acls.Acl",
+            "Acls",
+            "Acl",
             "kohort.security.acls.AclBinding",
-            "kohort.control.control_errors.ControlError",
-            "kohort.control.control_errors.NotFoundError",
+            "ControlError",
+            "NotFoundError",
         ),
     ),
     "groups": ApiPage(
@@ -57,11 +59,13 @@ PAGES = {
         (
             "Group",
             "GroupMember",
+            "Evidence",
+            "Role",
             "Migration",
-            "kohort.control.history.history.Rebalance",
-            "kohort.control.explain.explanation.Explanation",
-            "kohort.control.explain.explanation.Wait",
-            "kohort.control.explain.explanation.Advice",
+            "Rebalance",
+            "Explanation",
+            "Wait",
+            "Advice",
             "kohort.coordinator.events.group_event.GroupEvent",
         ),
     ),
@@ -70,8 +74,8 @@ PAGES = {
         '`kafka.share_group("queue")` returns a `ShareGroup` (KIP-932).',
         (
             "ShareGroup",
-            "kohort.control.groups.share_records.SharePartitionState",
-            "kohort.control.groups.share_records.InFlightRecords",
+            "SharePartitionState",
+            "InFlightRecords",
         ),
     ),
     "streams-groups": ApiPage(
@@ -80,9 +84,9 @@ PAGES = {
         (
             "StreamsGroup",
             "TaskMember",
-            "kohort.control.groups.task_members.MemberTasks",
-            "kohort.control.groups.streams_topology.LabTopology",
-            "kohort.control.groups.streams_topology.LabSubtopology",
+            "MemberTasks",
+            "LabTopology",
+            "LabSubtopology",
         ),
     ),
     "faults": ApiPage(
@@ -90,21 +94,21 @@ PAGES = {
         "`kafka.faults` changes requests and responses, `kafka.gates` holds them at a named point, and `kafka.appends` "
         "changes the coordinator's writes.",
         (
-            "kohort.control.faults.table.Faults",
-            "kohort.control.faults.rule_builder.RuleBuilder",
-            "kohort.control.faults.rules.Rule",
-            "kohort.control.gates.gates.Gates",
-            "kohort.control.gates.gates.Gate",
-            "kohort.control.gates.gates.Held",
-            "kohort.control.gates.gates.HeldLoad",
-            "kohort.control.faults.appends.Appends",
-            "kohort.control.faults.appends.AppendRule",
+            "Faults",
+            "RuleBuilder",
+            "Rule",
+            "Gates",
+            "Gate",
+            "Held",
+            "HeldLoad",
+            "Appends",
+            "AppendRule",
         ),
     ),
     "proxy": ApiPage(
         "Proxy and replay",
         "The fixture `kafka_proxy` is a `Proxy` in front of an existing cluster. `replay` plays a recorded conversation.",
-        ("Proxy", "kohort.proxy.seen.proxy_group.ProxyGroup", "replay", "replay_async"),
+        ("Proxy", "ProxyGroup", "replay", "replay_async"),
     ),
     "without-await": ApiPage(
         "Types for tests without await",
@@ -145,8 +149,9 @@ INTERNAL = {
     "HeldLoad": {"is_obsolete", "names", "proceed"},
 }
 
-_PUBLIC = ("kohort.testing.", "kohort.control.", "kohort.proxy.")  # packages whose classes are public when returned
-_HOMES = {name: getattr(kohort.testing, name).__module__ for name in kohort.testing.__all__}
+_ROOMS = ("testing", "control", "groups", "proxy")  # packages whose classes are public when returned
+_PUBLIC = tuple(f"kohort.{room}." for room in _ROOMS)
+_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
 def python_api() -> dict[Path, str]:
@@ -170,7 +175,20 @@ def _lines(name: str, page: ApiPage) -> Iterator[str]:
 
 def path_of(entry: str) -> str:
     """Return the path of an entry, as in `kohort.testing.cluster.Cluster`."""
-    return entry if "." in entry else f"{_HOMES[entry]}.{entry}"
+    if entry in kohort.testing.__all__:
+        return f"{getattr(kohort.testing, entry).__module__}.{entry}"
+    return entry if "." in entry else f"{_homes()[entry]}.{entry}"
+
+
+@cache
+def _homes() -> dict[str, str]:
+    """Return the module of each class in the rooms with public classes."""
+    files = {path.relative_to(ROOT): path for room in _ROOMS for path in (ROOT / room).rglob("*.py")}
+    return {
+        name: ".".join(("kohort", *path.with_suffix("").parts))
+        for path, file in files.items()
+        for name in _CLASS.findall(file.read_text())
+    }
 
 
 def entries() -> set[str]:

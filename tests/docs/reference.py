@@ -1,11 +1,12 @@
-"""Generates docs/reference/names.md: all names that a test, a rule or a request may use, from the code."""
+"""Generates pages of docs/reference: the names that a test or a rule may use, from the code."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator
-from typing import Any
+from pathlib import Path
 
+import pytest
 from _pytest.fixtures import FixtureFunctionDefinition
 
 from kohort.broker.cluster.effect_execution import CAUSES
@@ -13,7 +14,6 @@ from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rule_parsing import DO
 from kohort.control.gates.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
 from kohort.control.groups.any_group import UNKNOWN
-from kohort.control.http.app import make_app
 from kohort.control.http.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
@@ -29,10 +29,9 @@ from kohort.coordinator.share.share_group_state import ShareGroupState
 from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
-from tests.control.talking import Lab
 from tests.docs.sources import ROOT
 
-REFERENCE = ROOT / "docs" / "reference" / "names.md"
+REFERENCE = ROOT / "docs" / "reference"
 
 STAGES = {
     REQUEST: "before the broker handles the request",
@@ -55,37 +54,64 @@ STATES = {
 OF_ANY_GROUP = {"access_denied", "coordinator_elected", "coordinator_resigned"}  # event types of all group types
 
 
-def reference() -> str:
-    """Return the text of the page."""
-    parts = [
-        "# Reference",
+def reference(mark: str) -> dict[Path, str]:
+    """Return the text of each page by path."""
+    pages = {
+        "pytest.md": _pytest_page(mark),
+        "rules.md": _rules_page(mark),
+        "groups.md": _groups_page(mark),
+        "errors.md": ["# Error codes", "", mark, *_table(("error", "code", "retriable"), _errors())[1:]],
+    }
+    return {REFERENCE / name: "\n".join(lines) + "\n" for name, lines in pages.items()}
+
+
+def _pytest_page(mark: str) -> list[str]:
+    return [
+        "# pytest",
         "",
-        "Every name in tests, rules and requests. The [laboratory](../how-to/laboratory.md) explains their purpose,",
-        "the [cookbook](../how-to/cookbook/README.md) shows examples.",
+        mark,
+        "`pip install kohort` installs the plugin; [Control a cluster in a test](../how-to/laboratory.md) shows its use. "
+        "The fixtures return a [Cluster](python/cluster.md), `kafka_proxy` a [Proxy](python/proxy.md).",
+        *_section("Fixtures", ("fixture", "description"), _fixtures()),
+        *_section("Mark", ("option", "description"), _options()),
+        *_section("Options and configuration", ("name", "description"), _configuration()),
+    ]
+
+
+def _rules_page(mark: str) -> list[str]:
+    return [
+        "# Conditions, actions and gates",
         "",
-        "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->",
-        "",
-        "[pytest](#pytest) · [gates](#gates) · [rules](#rules) · [states](#states-of-a-group) · "
-        "[events](#group-events) · [causes](#causes) · [HTTP](#http) · [errors](#errors)",
-        *_section("pytest", ("fixture, option or marker", "description"), _pytest()),
-        *_section("Gates", ("gate", "API", "where it holds", "state at that point"), _gates()),
-        *_section("Rules", ("condition", "description"), sorted((f"`{name}`", about) for name, about in ABOUT.items())),
-        *_table(("action", "arguments", "meaning"), _actions()),
+        mark,
+        "Names that a rule uses in Python, in a YAML file and in a request. `kafka.faults.on(…)` accepts the conditions; the "
+        "actions are its [methods](python/faults.md).",
+        *_section(
+            "Conditions",
+            ("condition", "description"),
+            sorted((f"`{name}`", about) for name, about in ABOUT.items()),
+        ),
+        *_section("Actions", ("action", "arguments", "meaning"), _actions()),
         "",
         "Each action also accepts `times` (maximum number of requests), `nth` (from the n-th request on; alone: only",
-        "that one) and `probability`. `until` of a delay is a state, an event type or a gate. The findings of",
-        "`kohort analyze`, R01 and on, are in [analysis.md](../behaviour/analysis.md).",
-        *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states()),
+        "that one) and `probability`. `until` of a delay is a state, an event type or a gate.",
+        *_section("Gates", ("gate", "API", "where it holds", "state at that point"), _gates()),
+    ]
+
+
+def _groups_page(mark: str) -> list[str]:
+    return [
+        "# States, events and causes",
+        "",
+        mark,
+        *_section("States of a group", ("state", "classic", "consumer", "share", "streams", "meaning"), _states())[1:],
         *_section("Group events", ("event", "group types"), _kinds()),
         "",
-        "Section 9.2 of [offsets-topic.md](../behaviour/offsets-topic.md) defines their durations.",
+        "[GroupEvent](python/groups.md) lists the fields. Section 9.2 of [offsets-topic.md](../behaviour/offsets-topic.md) "
+        "defines the durations.",
         *_section("Causes", ("cause", "description"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
         "",
         "In Python, `history` has them with spaces: `session expired`.",
-        *_section("HTTP", ("request", "effect"), _endpoints()),
-        *_section("Errors", ("error", "code", "retriable"), _errors()),
     ]
-    return "\n".join(parts) + "\n"
 
 
 def _section(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -108,20 +134,35 @@ def public_fixtures() -> dict[str, FixtureFunctionDefinition]:
     }
 
 
-def _pytest() -> Iterator[tuple[str, ...]]:
+def _fixtures() -> Iterator[tuple[str, ...]]:
     for name, fixture in sorted(public_fixtures().items()):
         yield f"`{name}`", _first(fixture._get_wrapped_function().__doc__)
-    yield (
-        "`@pytest.mark.kafka(…)`",
-        "options of the cluster that `kafka` starts: " + ", ".join(f"`{option}`" for option in plugin.OPTIONS),
-    )
-    yield "`--kafka-seed N`", "seed of all clusters without one of their own"
-    yield "`--kafka-proxy HOST:PORT,…`", "the cluster of the fixture `kafka_proxy`"
-    yield (
-        "`kafka_proxy`, `kafka_proxy_config`",
-        "in pytest's configuration: that cluster; client properties for its login",
-    )
-    yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: options of all fixtures"
+
+
+OPTIONS = {
+    "nodes": "number of brokers, also as the only positional argument",
+    "profile": "`test` avoids waiting for absent members; `faithful` has Kafka's defaults",
+    "as_kafka": 'release of Kafka to imitate, as in `"2.8"`',
+    "seed": "seed of all random choices",
+    "settings": 'broker settings by Kafka\'s names: `{"group.max.size": 2}`',
+    "safety": "a [Budget](python/cluster.md) of allowed violations, or None to disable the checks",
+    "host": "address on which the brokers listen",
+    "security": "`SSL`, `SASL_PLAINTEXT` or `SASL_SSL`",
+}  # an option of the plugin that is missing here raises KeyError
+
+
+def _options() -> Iterator[tuple[str, ...]]:
+    for option in plugin.OPTIONS:
+        yield f"`@pytest.mark.kafka({option}=…)`", OPTIONS[option]
+
+
+def _configuration() -> Iterator[tuple[str, ...]]:
+    parser = pytest.Parser(_ispytest=True)
+    plugin.pytest_addoption(parser)
+    for option in parser.getgroup("kohort").options:
+        yield f"`{option.names()[0]} {option.attrs()['metavar']}`", f"option: {option.attrs()['help']}"
+    for name, (about, _, _) in parser._inidict.items():
+        yield f"`{name}`", f"pytest's configuration: {about}"
 
 
 def _gates() -> Iterator[tuple[str, ...]]:
@@ -164,17 +205,6 @@ def _groups_with(kind: str) -> str:
     group_types = [name for name, is_so in applies.items() if is_so]
     names = " and ".join(filter(None, (", ".join(group_types[:-1]), group_types[-1])))
     return "all" if all(applies.values()) else f"{names} groups"
-
-
-def _endpoints() -> Iterator[tuple[str, ...]]:
-    lab = Lab()
-    try:
-        document: dict[str, Any] = make_app(lab.stage.server, laboratory=lab.laboratory).openapi()
-    finally:
-        lab.stage.close()
-    for path, methods in sorted(document["paths"].items()):
-        for method, operation in sorted(methods.items()):
-            yield f"`{method.upper()} {path}`", _first(operation.get("description") or operation["summary"])
 
 
 def _errors() -> Iterator[tuple[str, ...]]:

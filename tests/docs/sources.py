@@ -6,6 +6,10 @@ ROOT = Path(__file__).parent.parent.parent
 BEHAVIOUR = ROOT / "docs" / "behaviour"
 CONVERSATIONS = ROOT / "tests" / "conversations"
 
+MARK = (
+    "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"  # below it a page is generated
+)
+
 _NOT_OURS = {".venv", "node_modules", "target", "build", "typings", "dist"}
 
 

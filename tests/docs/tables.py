@@ -11,18 +11,20 @@ from kohort.security.acls import ResourceType
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
+from tests.docs.command_line import COMMANDS, EXIT_CODES, command_line, exit_codes
+from tests.docs.http_api import HTTP, http_api
 from tests.docs.incidents import INCIDENTS, incidents
+from tests.docs.lists import FINDINGS, METRICS, SETTINGS, findings, metrics, settings
 from tests.docs.python_api import python_api
-from tests.docs.reference import REFERENCE, reference
+from tests.docs.reference import reference
 from tests.docs.rule_reasons import REASONS
-from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
+from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, MARK, ROOT, conversations
 from tests.talk.script import read_conversation
 
 INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
 ACLS = BEHAVIOUR / "acls.md"
 LIVES = ROOT / "docs" / "explanation" / "lives.md"
-_MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
 _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
 
 REASONS_OF_TRANSITIONS = {
@@ -44,19 +46,26 @@ REASONS_OF_TRANSITIONS = {
 
 def made_pages() -> dict[Path, str]:
     """Return the expected text of each generated page by path."""
-    kept, _, _ = ANALYSIS.read_text().partition(_MARK)
+    kept, _, _ = ANALYSIS.read_text().partition(MARK)
     lives = _DIAGRAM.sub(_states(), LIVES.read_text(), count=1)
-    acls, _, _ = ACLS.read_text().partition(_MARK)
-    questions, _, _ = TABLES.read_text().partition(_MARK)
+    acls, _, _ = ACLS.read_text().partition(MARK)
+    rules_of_settings, _, _ = SETTINGS.read_text().partition(MARK)
+    questions, _, _ = TABLES.read_text().partition(MARK)
     return {
         INDEX: _index(),
-        INCIDENTS: incidents(_MARK),
-        ANALYSIS: kept + _MARK + _rules(),
-        ACLS: acls + _MARK + _needs(),
+        INCIDENTS: incidents(MARK),
+        ANALYSIS: kept + MARK + _rules(),
+        ACLS: acls + MARK + _needs(),
         LIVES: lives,
-        REFERENCE: reference(),
+        **reference(MARK),
+        HTTP: http_api(MARK),
+        COMMANDS: command_line(MARK),
+        EXIT_CODES: exit_codes(MARK),
+        METRICS: metrics(MARK),
+        FINDINGS: findings(MARK),
+        SETTINGS: rules_of_settings + MARK + settings(),
         **python_api(),
-        TABLES: questions + _MARK + "\n" + schemas(),
+        TABLES: questions + MARK + "\n" + schemas(),
     }
 
 
@@ -86,14 +95,12 @@ def _index() -> str:
         "Conversations under `tests/conversations/`, by the section that each shows. Those in `classic` and `cluster`",
         "were recorded from Apache Kafka 4.3.0. Those in `rules` are our own.",
         "",
-        _MARK.rstrip(),
+        MARK.rstrip(),
         "",
-        "| section | conversations |",
-        "|---|---|",
     ]
     section_titles = titles()
     lines += [
-        f"| {document} §{section} {section_titles[document, section]} | {', '.join(names[document, section])} |"
+        f"- {document} §{section} {section_titles[document, section]}: {', '.join(names[document, section])}"
         for document, section in sorted(names, key=_in_order)
     ]
     return "\n".join(lines) + "\n"

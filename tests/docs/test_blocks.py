@@ -18,7 +18,9 @@ COMMANDS = [
     for language in ("console", "")
     for block in blocks(language)
     for line in (command.removeprefix("$ ") for command in block.text.splitlines())
-    if line.startswith("kohort ") and not any(sign in line.split("#")[0] for sign in ("[", "…", "HOST:PORT"))
+    if line.startswith("kohort ")
+    and not line.endswith(" --help")
+    and not any(sign in line.split("#")[0] for sign in ("[", "…", "HOST:PORT"))
 ]
 
 

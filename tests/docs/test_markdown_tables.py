@@ -52,7 +52,7 @@ def test_marks_have_known_options() -> None:
     assert {option for mark in marks for option in re.findall(r"(\w+)=", _NESTED.sub("", mark))} <= set(OPTIONS)
 
 
-@pytest.mark.parametrize("page", ["docs/reference/names.md", "docs/how-to/laboratory.md"])
+@pytest.mark.parametrize("page", ["docs/reference/pytest.md", "docs/how-to/laboratory.md"])
 @pytest.mark.parametrize("fixture", public_fixtures())
 def test_page_names_each_fixture(page: str, fixture: str) -> None:
     assert f"`{fixture}`" in "".join(row for rows in tables((ROOT / page).read_text()) for row in rows)

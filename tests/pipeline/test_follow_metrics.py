@@ -125,18 +125,6 @@ def test_until_when_lag_is_gone(tmp_path: Path, lags: list[int], gone_s: float) 
     assert figures.gone_s == {"orders": gone_s}
 
 
-def test_every_metric_is_documented() -> None:
-    registry = FollowMetrics().registry
-    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in (ROOT / "docs" / "how-to" / "following.md").read_text().splitlines()
-        if line.startswith("| `kohort_follow_")
-    ]
-    named = {name.strip("`").removesuffix("_total"): about for name, _, about in rows}
-    assert named == {family.name: family.documentation for family in families if not family.name.endswith("_created")}
-
-
 @pytest.mark.long
 def test_stopped_server_frees_its_port() -> None:
     metrics = FollowMetrics()

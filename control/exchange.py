@@ -72,15 +72,13 @@ class Exchange:
         "current_then",
         "facts",
         "generation_then",
-        "in_consumer_group",
-        "in_streams_group",
+        "had_epochs",
         "listener",
         "listener_name",
         "login",
         "principal",
         "request",
         "stage",
-        "tasks_then",
         "ticket",
     )
 
@@ -96,12 +94,9 @@ class Exchange:
         self.facts = RequestFacts(node, request, ticket)
         # the group's generation when the broker began to handle the request; unset in consumer groups
         self.generation_then = NO_GENERATION
-        self.in_consumer_group = False  # whether the group used the consumer protocol at that time
-        # the member's assignment at that time, or None if it was not in the consumer group
-        self.current_then: CurrentAssignment | None = None
-        self.in_streams_group = False  # whether it was a streams group at that time
-        # the member's tasks at that time, or None if it was not in the streams group
-        self.tasks_then: StreamsAssignment | None = None
+        self.had_epochs = False  # whether it was a consumer group or a streams group at that time
+        # the assignment of the member of such a group at that time, or None if it was not a member
+        self.current_then: CurrentAssignment | StreamsAssignment | None = None
         self.stage = REQUEST
 
     @property

@@ -9,12 +9,11 @@ from kohort.broker.cluster.broker_hooks import BrokerHooks, Handler, Report
 from kohort.broker.cluster.effect_execution import perform
 from kohort.control.exchange import Exchange
 from kohort.control.faults.conditions import Condition, Conditions, Delayed
-from kohort.control.oracle.safety import OWNERSHIP_APIS
-from kohort.control.request_facts import NO_GENERATION, RequestFacts
-from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.control.oracle.epoch_safety import OWNERSHIP_APIS, OWNING_TYPES
+from kohort.control.request_facts import RequestFacts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
-from kohort.coordinator.groups.group import CONSUMER, STREAMS
+from kohort.coordinator.groups.group import CLASSIC
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -96,14 +95,12 @@ class LabHooks(BrokerHooks):
 
     def handled(self, exchange: Exchange, node: Node) -> Any:
         group = node.coordinator.groups.get(exchange.facts.group)
-        exchange.generation_then = group.generation_id if isinstance(group, ClassicGroup) else NO_GENERATION
-        if group is not None and group.group_type in (CONSUMER, STREAMS):
+        if group is not None and group.group_type == CLASSIC:
+            exchange.generation_then = group.version
+        elif group is not None and group.group_type in OWNING_TYPES:
             members = (group.members.get(name) for name in exchange.facts.members)
-            current = next((member.current for member in members if member is not None), None)
-            if group.group_type == CONSUMER:
-                exchange.in_consumer_group, exchange.current_then = True, current
-            else:
-                exchange.in_streams_group, exchange.tasks_then = True, current
+            exchange.had_epochs = True
+            exchange.current_then = next((member.current for member in members if member is not None), None)
         return exchange.ticket.api.handle(node, exchange.request, exchange.ticket)
 
     def run(self, exchange: Exchange, handler: Handler, now_ms: int) -> None:

@@ -25,12 +25,10 @@ from kohort.control.lab_topics import Topics
 from kohort.control.oracle.safety import Budget, SafetyMonitor
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.classic import sessions
-from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.groups.group import STREAMS
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.server import Server
     from kohort.control.clock.liveness import AnyGroup, AnyMember
     from kohort.coordinator.groups.group import Group
-    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 # Part at the end of a jump in which logs are cleaned: long enough for a compaction, which takes many slices.
 HOUSEKEEPING_MS = 60_000
@@ -96,7 +93,7 @@ class Laboratory:
 
     def watch_safety(self, budget: Budget) -> None:
         self.record()
-        self._hooks.oracle = SafetyMonitor(self.brokers, self.group, self.consumer_group, self.streams_group, budget)
+        self._hooks.oracle = SafetyMonitor(self.brokers, self.find, budget)
         self._hooks.oracle.start(self.recorder)
 
     def lift(self) -> list[str]:
@@ -132,18 +129,6 @@ class Laboratory:
                 return group
         return None
 
-    def group(self, group_id: str) -> ClassicGroup | None:
-        group = self.find(group_id)
-        return group if isinstance(group, ClassicGroup) else None
-
-    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        group = self.find(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
-
-    def streams_group(self, group_id: str) -> StreamsGroup | None:
-        group = self.find(group_id)
-        return cast("StreamsGroup", group) if group is not None and group.group_type == STREAMS else None
-
     @property
     def brokers_running(self) -> int:
         return len(self.cluster.running_nodes)
@@ -176,7 +161,7 @@ class Laboratory:
         self.step_to(end_ms)
         self.waiters.look()
 
-    def can_join(self, group: ClassicGroup, member_id: str) -> bool:
+    def can_join(self, group: Group, member_id: str) -> bool:
         return self._liveness.can_join(group, member_id)
 
     def begin_jump(self, length_ms: int) -> int:
@@ -220,9 +205,9 @@ class Laboratory:
         stats = getattr(member, "stats", None)
         if stats is not None:
             stats.last_active_ms = max(stats.last_active_ms, moment_ms)  # otherwise a silent member is logged
-        if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
+        if group.group_type == CONSUMER and isinstance(member, ConsumerMember):
             keep_alive(group, member, moment_ms)
-        elif isinstance(group, ClassicGroup) and isinstance(member, Member):
+        elif group.group_type == CLASSIC and isinstance(member, Member):
             if not member.is_new:  # a new member sends no heartbeats: its time to join is not a session
                 sessions.extend(group, member, moment_ms)
         else:

@@ -147,20 +147,10 @@ GROUP_TYPE = re.compile(
 )
 MAY_NAME_A_GROUP_TYPE = ("coordinator/", "protocol/", "broker/apis/", "pipeline/", longest.GENERATED)
 NAMES_A_GROUP_TYPE = {
-    "broker/cluster/share_state_topic.py",
-    "control/clock/jump.py",
-    "control/clock/liveness.py",
-    "control/faults/zombies.py",
     "control/groups/groups_by_id.py",
     "control/groups/lab_share_group.py",
     "control/groups/lab_streams_group.py",
     "control/groups/share_records.py",
-    "control/http/routes/shares_routes.py",
-    "control/lab_hooks.py",
-    "control/laboratory.py",
-    "control/oracle/consumer_safety.py",
-    "control/oracle/safety.py",
-    "control/oracle/streams_safety.py",
     "demo/stage.py",
     "proxy/seen/classic_known.py",
     "testing/__init__.py",

@@ -6,7 +6,7 @@ Source: Kafka's `ShareCoordinatorService`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.base.logs import log
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.effects import Effect
-    from kohort.coordinator.share.share_group import ShareGroup
     from kohort.protocol.batches import EncodedRecords
     from kohort.storage.topic import Partition
 
@@ -112,23 +111,23 @@ class ShareStateTopic(CoordinatedTopic[ShareCoordinator]):
         base_offset = self._state.append(topic.partitions[number], batch, now_ms)
         return ErrorCode.none, base_offset + records.count - 1
 
-    def report_lost(self, group: ShareGroup) -> None:
-        """Log the share partitions that a group has initialized and of which no state was loaded."""
+    def report_lost(self, group_id: str, initialized: Mapping[UUID, Any]) -> None:
+        """Log the share partitions that a group has initialized, by topic id, and of which no state was loaded."""
         lost = [
             f"{topic.name}-{partition}"
-            for topic_id, topic in group.states.initialized.items()
+            for topic_id, topic in initialized.items()
             if self._state.topics.by_id(topic_id) is not None
             for partition in sorted(topic.partitions)
-            if self._is_missing(SharePartitionKey(group.group_id, topic_id, partition))
+            if self._is_missing(SharePartitionKey(group_id, topic_id, partition))
         ]
         if lost:
             more = f" and {len(lost) - 1:,} others" if lost[1:] else ""
             log.warning(
-                f"{group.group_id}: the state of {lost[0]}{more} is missing in {self.name}: records of that topic "
+                f"{group_id}: the state of {lost[0]}{more} is missing in {self.name}: records of that topic "
                 "are lost. Share fetches of these partitions fail with UNKNOWN_SERVER_ERROR, and their start offset is "
                 "unknown (-1), as in Kafka, until you reset the group's offsets (kafka-share-groups --reset-offsets) "
                 "or restore the topic's files from a copy",
-                group=group.group_id,
+                group=group_id,
                 partitions=len(lost),
             )
 

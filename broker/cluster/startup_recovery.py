@@ -102,7 +102,7 @@ def _report_lost_states(internal: Internal) -> None:
         states = internal(SHARE_STATE_TOPIC)
         assert isinstance(states, ShareStateTopic)
         for group in groups:
-            states.report_lost(group)
+            states.report_lost(group.group_id, group.states.initialized)
 
 
 def _refuse_bad_settings(directory: DataDirectory) -> None:

@@ -6,18 +6,14 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from kohort.control.clock.liveness import client_id_in
-from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.groups.group import STREAMS
+from kohort.groups.type_words import CLASSIC, GROUP_TYPES
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
-    from kohort.coordinator.groups.group import Group
-    from kohort.coordinator.streams.streams_group import StreamsGroup
     from kohort.purgatory import DelayedOperation
 
 # Maximum length of a halt, in real seconds. Clients learn about a rebalance with their next heartbeat, usually every 3
@@ -103,42 +99,40 @@ def _late_members(laboratory: Laboratory, moment_ms: int) -> set[LateMember]:
     members: set[LateMember] = set()
     for coordinator in laboratory.cluster.coordinators:
         for group in coordinator.groups.values():
-            if group.group_type == STREAMS:
-                members.update(_late_streams_members(laboratory, cast("StreamsGroup", group), moment_ms))
-            else:
-                members.update(_late_of(laboratory, group, moment_ms))
+            find_late = _late_in_phase if group.group_type == CLASSIC else _late_with_timers
+            members.update(find_late(laboratory, group, moment_ms))
     return members
 
 
-def _late_streams_members(laboratory: Laboratory, group: StreamsGroup, moment_ms: int) -> Iterator[LateMember]:
-    for member in group.members.values():
-        if _is_due(member.revocation, moment_ms) and laboratory.can_act(group, member):
-            yield LateMember(group.group_id, member.metadata.client_id, "revoked tasks in")
+def _late_with_timers(laboratory: Laboratory, group: Any, moment_ms: int) -> Iterator[LateMember]:
+    """Find members of a group with epochs, which have their own timers to revoke, to rejoin and to sync."""
+    things = GROUP_TYPES[group.group_type].revokes
+    todos = (
+        ("revocation", f"revoked {things} in"),
+        ("join_timer", "rejoined"),
+        ("sync_timer", "synced in"),
+    )
+    for member in group.members.values() if things else ():
+        for timer, todo in todos:
+            if _is_due(getattr(member, timer, None), moment_ms) and laboratory.can_act(group, member):
+                name = getattr(member.metadata, "instance_id", None) or member.metadata.client_id
+                yield LateMember(group.group_id, name, todo)
 
 
-def _late_of(laboratory: Laboratory, group: Group, moment_ms: int) -> Iterator[LateMember]:
-    if isinstance(group, ClassicGroup):
-        members = group.members.values()
-        for member_id, session in (group.pending_joins or {}).items():
-            if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
-                yield LateMember(group.group_id, client_id_in(member_id), "joined")
-        if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
-            for member in members:
-                if member.join_ticket is None and laboratory.can_act(group, member):
-                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "rejoined")
-        elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
-            for member in members:
-                if member.member_id in group.pending_sync and laboratory.can_act(group, member):
-                    yield LateMember(group.group_id, member.group_instance_id or member.client_id, "synced in")
-    elif isinstance(group, ConsumerGroup):
-        for consumer in group.members.values():
-            for timer, todo in (
-                (consumer.revocation, "revoked partitions in"),
-                (consumer.join_timer, "rejoined"),
-                (consumer.sync_timer, "synced in"),
-            ):
-                if _is_due(timer, moment_ms) and laboratory.can_act(group, consumer):
-                    yield LateMember(group.group_id, consumer.metadata.instance_id or consumer.metadata.client_id, todo)
+def _late_in_phase(laboratory: Laboratory, group: Any, moment_ms: int) -> Iterator[LateMember]:
+    """Find members of a classic group, for all of which a phase of its rebalance ends."""
+    members = group.members.values()
+    for member_id, session in (group.pending_joins or {}).items():
+        if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
+            yield LateMember(group.group_id, client_id_in(member_id), "joined")
+    if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
+        for member in members:
+            if member.join_ticket is None and laboratory.can_act(group, member):
+                yield LateMember(group.group_id, member.group_instance_id or member.client_id, "rejoined")
+    elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
+        for member in members:
+            if member.member_id in group.pending_sync and laboratory.can_act(group, member):
+                yield LateMember(group.group_id, member.group_instance_id or member.client_id, "synced in")
 
 
 def _is_due(timer: DelayedOperation | None, moment_ms: int) -> bool:

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
-from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.control.brokers import Brokers
     from kohort.control.faults.zombies import Zombies
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.share.share_group import ShareGroup
-    from kohort.coordinator.share.share_member import ShareMember
-    from kohort.coordinator.streams.streams_group import StreamsGroup
-    from kohort.coordinator.streams.streams_member import StreamsMember
+    from kohort.coordinator.groups.group import Group
 
-    AnyGroup = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
-    AnyMember = Member | ConsumerMember | ShareMember | StreamsMember
+AnyGroup = Any  # a group of any type, whose classes are loaded only when needed
+AnyMember = Any
 
 # APIs that members of share groups call at leaders, which extend no session
 AT_LEADERS = frozenset({"ShareFetch", "ShareAcknowledge"})
 
-# heartbeat API of members of these groups, with its version
-BEATS = {"share": ("ShareGroupHeartbeat", 1), "streams": ("StreamsGroupHeartbeat", 0)}
+# heartbeat API of members by group type, with its version
+BEATS = {
+    CLASSIC: ("Heartbeat", 4),
+    CONSUMER: ("ConsumerGroupHeartbeat", 1),
+    SHARE: ("ShareGroupHeartbeat", 1),
+    STREAMS: ("StreamsGroupHeartbeat", 0),
+}
 
 REMEMBERED_AT_LEAST = 64  # number of members from which obsolete entries are pruned
 
@@ -99,7 +99,7 @@ class Liveness:
         """Return whether a member is alive, and no gate or rule holds a request or response of its connection."""
         return self._connection(group, member) not in self._stopped and self.is_alive(group, member)
 
-    def can_join(self, group: ClassicGroup, member_id: str) -> bool:
+    def can_join(self, group: Group, member_id: str) -> bool:
         """Return whether a client that received a member id, but has not joined with it, is still able to join."""
         connection = self._connections.get((group.group_id, member_id))
         if connection is None or connection in self._stopped or not self._is_open(connection):
@@ -130,10 +130,10 @@ class Liveness:
         for coordinator in self._brokers.cluster.coordinators:
             if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
                 return True  # unknown until the load ends
-            group = coordinator.groups.get(group_id)
+            group: AnyGroup = coordinator.groups.get(group_id)
             if group is not None and member_id in group.members:
                 return True
-            if isinstance(group, ClassicGroup) and group.is_pending(member_id):
+            if group is not None and group.group_type == CLASSIC and group.is_pending(member_id):
                 return True
         return False
 
@@ -160,7 +160,7 @@ class _Possible(RequestFacts):
 
     @property
     def state(self) -> str:
-        return str(self._group.state.value)
+        return str(self._group.state_name)
 
     @property
     def records(self) -> Iterator[Records]:
@@ -168,22 +168,18 @@ class _Possible(RequestFacts):
 
 
 def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
-    if isinstance(member, ConsumerMember):
-        metadata, api = member.metadata, ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
-        beat = _Possible(group, node, *api, metadata.client_id)
-        beat.instances, beat.generation = (metadata.instance_id or "",), member.current.epoch
-    elif isinstance(member, Member):
-        beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
+    if group.group_type == CLASSIC:
+        beat = _Possible(group, node, *BEATS[CLASSIC], member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
     else:
-        later = cast("ShareGroup | StreamsGroup", group)
-        beat = _Possible(group, node, *BEATS[later.group_type], member.metadata.client_id)
-        beat.instances, beat.generation = (), member.current.epoch
+        api = CLASSIC if getattr(member, "is_classic", False) else group.group_type
+        beat = _Possible(group, node, *BEATS[api], member.metadata.client_id)
+        beat.instances, beat.generation = (getattr(member.metadata, "instance_id", None) or "",), member.current.epoch
     beat.members = (member.member_id,)
     return beat
 
 
-def _join(group: ClassicGroup, member_id: str, node: int) -> RequestFacts:
+def _join(group: Group, member_id: str, node: int) -> RequestFacts:
     join = _Possible(group, node, "JoinGroup", 9, client_id_in(member_id))
     join.members, join.instances, join.generation = (member_id,), (), NO_GENERATION
     return join

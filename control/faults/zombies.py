@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.control.brokers import Brokers
     from kohort.control.faults.rules import Rule
-    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.groups.group import Group
     from kohort.storage.topic import Partition
@@ -117,7 +116,7 @@ class _Loss(RequestFacts):
 
     __slots__ = ("_group",)
 
-    def __init__(self, node: Node, group: ClassicGroup) -> None:
+    def __init__(self, node: Node, group: Group) -> None:
         self._group = group
         self.node = node.id
         self.group = group.group_id
@@ -127,4 +126,4 @@ class _Loss(RequestFacts):
 
     @property
     def state(self) -> str:
-        return self._group.state.value
+        return self._group.state_name

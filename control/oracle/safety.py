@@ -11,8 +11,8 @@ owner, as a cooperative consumer does while it revokes. A topic without records 
 
 In groups of the consumer protocol, and mixed ones, further violations are: a partition is assigned to a member before
 another one has revoked it; a member owns something without an epoch, or is ahead of its group; a commit is accepted
-from a client that is not a member, owns nothing, or sends an epoch of the future or one before it had the partition
-(`consumer_safety.py`). Streams groups are checked in the same way, by their active tasks (`streams_safety.py`).
+from a client that is not a member, owns nothing, or sends an epoch of the future or one before it had the partition.
+Streams groups are checked in the same way, by their active tasks (`epoch_safety.py`).
 
 In share groups violations are: two members hold a record, an accepted record is delivered again, or a record is skipped
 (`share_safety.py`).
@@ -26,14 +26,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.control.numbers import whole
-from kohort.control.oracle.consumer_safety import OWNERSHIP_APIS as CONSUMERS_APIS
-from kohort.control.oracle.consumer_safety import ConsumerSafety
-from kohort.control.oracle.epoch_owners import allowed_by
+from kohort.control.oracle.epoch_safety import EpochSafety, allowed_by
 from kohort.control.oracle.share_safety import ShareSafety
-from kohort.control.oracle.streams_safety import STREAMS_HEARTBEAT, StreamsSafety
-from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
-from kohort.coordinator.classic.states import State
-from kohort.coordinator.groups.group import SHARE
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition, name_of
@@ -43,10 +38,7 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
     from kohort.control.exchange import Exchange
     from kohort.control.history.recorder import Recorder
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.streams.streams_group import StreamsGroup
-
-OWNERSHIP_APIS = CONSUMERS_APIS | {STREAMS_HEARTBEAT}  # APIs whose requests and responses contain owners
+    from kohort.coordinator.groups.group import Group
 
 
 @dataclass
@@ -78,9 +70,7 @@ class SafetyMonitor:
     """Monitor of all groups of a laboratory. `violations` are sentences, with which a plugin fails the test."""
 
     brokers: Brokers
-    find_group: Callable[[str], ClassicGroup | None]  # finds a classic group by its id
-    find_consumer_group: Callable[[str], ConsumerGroup | None]  # finds a group of the consumer protocol by its id
-    find_streams_group: Callable[[str], StreamsGroup | None]  # finds a streams group by its id
+    find: Callable[[str], Group | None]  # finds a group of any type by its id
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
     # The offset, and the topic id, which differs for a topic that was deleted and created again.
@@ -91,9 +81,9 @@ class SafetyMonitor:
     _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._consumers = ConsumerSafety(self.brokers, self.find_consumer_group, self._note)
-        self._shares = ShareSafety(self.brokers.cluster.topics.by_name, self._note)
-        self._streams = StreamsSafety(self.find_streams_group, self._note)
+        topics = self.brokers.cluster.topics
+        self._epochs = EpochSafety(topics, self.find, self._note)
+        self._shares = ShareSafety(topics.by_name, self._note)
 
     def start(self, recorder: Recorder) -> None:
         recorder.listen(self._on_event)
@@ -112,8 +102,7 @@ class SafetyMonitor:
                     self._accepted(exchange, topic_partition, part.committed_offset)
 
     def check_owners(self, exchange: Exchange, response: Any) -> None:
-        groups = self._streams if exchange.facts.api == STREAMS_HEARTBEAT else self._consumers
-        groups.answered(exchange, response, two_owners=self.budget.two_owners)
+        self._epochs.answered(exchange, response, two_owners=self.budget.two_owners)
 
     def ended(self, exchange: Exchange, response: Any) -> None:
         """Apply or drop the offsets of a transaction before the response of EndTxn is sent."""
@@ -154,10 +143,8 @@ class SafetyMonitor:
 
     def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
         facts = exchange.facts
-        if exchange.in_consumer_group:
-            self._look_at_epoch(self._consumers, exchange, topic_partition)
-        elif exchange.in_streams_group:
-            self._look_at_epoch(self._streams, exchange, topic_partition)
+        if exchange.had_epochs:
+            self._look_at_epoch(exchange, topic_partition)
         else:
             self._look_at_generation(exchange, topic_partition)
         topic = self.brokers.cluster.topics.by_name(topic_partition[0])
@@ -183,12 +170,10 @@ class SafetyMonitor:
             )
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
-    def _look_at_epoch(
-        self, groups: ConsumerSafety | StreamsSafety, exchange: Exchange, topic_partition: TopicPartition
-    ) -> None:
-        wrong = groups.check_commit(exchange, *topic_partition)
+    def _look_at_epoch(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+        wrong = self._epochs.check_commit(exchange, *topic_partition)
         if wrong is None and not self.budget.others_partitions:
-            wrong = groups.foreign(exchange, *topic_partition)
+            wrong = self._epochs.foreign(exchange, *topic_partition)
             wrong = None if wrong is None else wrong + allowed_by("others_partitions")
         if wrong is not None:
             self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
@@ -207,7 +192,7 @@ class SafetyMonitor:
         facts = exchange.facts
         generation, owners = self._owners.get(facts.group, (-1, {}))
         members = owners.get(topic_partition, [])
-        group = self.find_group(facts.group)
+        group = self._find_of_type(facts.group, CLASSIC)
         names = {*facts.instances, *facts.members}
         if group is not None:  # a static member need not send its instance id
             names |= {member.group_instance_id or "" for id_ in facts.members if (member := group.members.get(id_))}
@@ -217,6 +202,10 @@ class SafetyMonitor:
                 f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(members)}"
                 + allowed_by("others_partitions")
             )
+
+    def _find_of_type(self, group_id: str, *group_types: str) -> Any:
+        group = self.find(group_id)
+        return group if group is not None and group.group_type in group_types else None
 
     def _transaction_of(self, exchange: Exchange) -> _Transaction | None:
         """Return the transaction of a commit, or None. A new epoch begins a new transaction."""
@@ -234,7 +223,7 @@ class SafetyMonitor:
             self._shares.on_event(recorded)
             return
         if event.kind == "assignment_stored" and event.group_id is not None:
-            group = self.find_group(event.group_id)
+            group = self._find_of_type(event.group_id, CLASSIC)
             if group is not None and group.protocol_type == CONSUMER:
                 self._look_at(group)
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
@@ -243,15 +232,15 @@ class SafetyMonitor:
         if event.kind == "group_deleted" and event.group_id is not None:
             self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
-            group_left = self.find_group(event.group_id) or self.find_consumer_group(event.group_id)
+            group_left = self._find_of_type(event.group_id, CLASSIC, CONSUMER)
             if group_left is None or not group_left.members:
                 self._on_empty_group(event.group_id)
         if event.group_id is not None and self.budget.unowned_ms is not None:
-            consumers = self.find_consumer_group(event.group_id)
+            consumers = self._find_of_type(event.group_id, CONSUMER)
             if consumers is not None and consumers.members:
                 self._look_at_consumers(consumers)
 
-    def _look_at(self, group: ClassicGroup) -> None:
+    def _look_at(self, group: Any) -> None:
         owners: dict[TopicPartition, list[str]] = {}
         for member in group.members.values():
             for topic, partitions in (assigned_partitions(member.assignment) or {}).items():
@@ -266,9 +255,9 @@ class SafetyMonitor:
                         + " and ".join(members)
                         + allowed_by("two_owners")
                     )
-        self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.state is State.EMPTY)
+        self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.is_empty)
 
-    def _look_at_consumers(self, group: ConsumerGroup) -> None:
+    def _look_at_consumers(self, group: Any) -> None:
         """Check for partitions without an owner. A member owns a partition until it has confirmed the revocation."""
         topics = self.brokers.cluster.topics
         owned = {

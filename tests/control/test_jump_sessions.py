@@ -160,5 +160,5 @@ def test_join_timeout_passes_in_jump() -> None:
 
 
 def names_of(lab: Lab) -> Iterator[str]:
-    group: Any = lab.laboratory.group(lab.name("group"))
+    group: Any = lab.laboratory.find(lab.name("group"))
     return (member.client_id for member in group.members.values())

@@ -123,6 +123,6 @@ async def test_jump_expires_only_silent_members(seed: int, lab: Lab) -> None:
     walk.stays = True
     await walk.jumps(3 * LONGEST_MS)
     walk.settles()
-    group = lab.laboratory.group(GROUP)
+    group = lab.laboratory.find(GROUP)
     assert group is not None
     assert {member.client_id for member in group.members.values()} == {member.name for member in walk.living}

@@ -5,22 +5,19 @@ Members, timeline, explanation and deletion use the endpoints of other groups: s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.control.control_errors import ControlError
+from kohort.control.groups.any_group import AnyGroup
 from kohort.control.groups.groups_by_id import share_group
 from kohort.control.http.body import Body
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found
 from kohort.control.http.views import view
-from kohort.control.laboratory import Laboratory
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
-
-if TYPE_CHECKING:
-    from kohort.control.groups.lab_share_group import ShareGroup
 
 router = APIRouter(prefix="/share-groups", tags=["shares"])
 
@@ -103,7 +100,9 @@ class OwnSettings(Body):
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> ShareGroupState:
     """Return one share group, with the start offset, the acquired records and the lag of each partition."""
-    return view(ShareGroupState, _group(laboratory, group_id))
+    group = share_group(laboratory, group_id)
+    _check_existence(group)
+    return view(ShareGroupState, group)
 
 
 @router.get("/{group_id}/in-flight", responses=refusals(NOT_THERE))
@@ -114,14 +113,16 @@ async def in_flight(
     partition: Annotated[int | None, Query(ge=0, description="of `topic`; left out: all")] = None,
 ) -> list[RecordsInFlight]:
     """Return the holders of records, their locks and delivery counts; equal neighbours are combined."""
-    group = _group(laboratory, group_id)
+    group = share_group(laboratory, group_id)
+    _check_existence(group)
     return [view(RecordsInFlight, records) for records in group.in_flight(topic, partition)]
 
 
 @router.get("/{group_id}/records/{topic}/{partition}/{offset}", responses=refusals(NOT_THERE))
 async def record(group_id: str, topic: str, partition: int, offset: int, laboratory: TheLaboratory) -> SharedRecord:
     """Return how often a record was delivered, and why it is not delivered now."""
-    group = _group(laboratory, group_id)
+    group = share_group(laboratory, group_id)
+    _check_existence(group)
     explanation = group.explain_record(topic, partition, offset)
     try:
         count = group.delivery_count(topic, partition, offset)
@@ -133,7 +134,8 @@ async def record(group_id: str, topic: str, partition: int, offset: int, laborat
 @router.post("/{group_id}/redeliver", responses=refusals(NOT_THERE))
 async def redeliver(group_id: str, selection: Redelivery, laboratory: TheLaboratory) -> Redelivered:
     """Release acquired records, as if their locks had expired. Records at the delivery count limit are archived."""
-    group = _group(laboratory, group_id)
+    group = share_group(laboratory, group_id)
+    _check_existence(group)
     beyond = {} if selection.last_offset is None else {"last_offset": selection.last_offset}
     count = group.redeliver(
         selection.topic, selection.partition, first_offset=selection.first_offset, member=selection.member, **beyond
@@ -179,8 +181,6 @@ async def wait(
     return view(ShareGroupState, group)
 
 
-def _group(laboratory: Laboratory, group_id: str) -> ShareGroup:
-    group = share_group(laboratory, group_id)
+def _check_existence(group: AnyGroup) -> None:
     if not group.type:
-        raise not_found(f"share group {group_id} does not exist or has no coordinator")
-    return group
+        raise not_found(f"share group {group.id} does not exist or has no coordinator")

@@ -87,6 +87,9 @@ def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
     for log, ahead_ms in analysis.group.ahead_ms.items():
         rule = "clock_skew" if ahead_ms % QUARTER_MS else "time_zone"
         issues.append((rule, _ahead(log, ahead_ms), analysis.span_ms[0]))
+    if count := analysis.group.duplicate_lines:
+        text = f"{count} lines are in several logs, such as a log and its rotated part; each was counted once"
+        issues.append(("duplicate_lines", text, analysis.span_ms[0]))
     if analysis.group.conflicts:
         text = (
             f"{analysis.group.conflicts} records differ between sources at the same position of the log, and one of "

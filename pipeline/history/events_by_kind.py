@@ -28,6 +28,7 @@ class Removal:
     member_id: str
     cause: str
     reason: str | None
+    timeout_ms: int | None = None  # rebalance timeout that it exceeded, if the event contains it
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class GroupEvents:
     denied: list[GroupEvent] = field(default_factory=list)
     heartbeat_gaps: list[GroupEvent] = field(default_factory=list)
     never_synced: list[GroupEvent] = field(default_factory=list)
+    absent_leaders: list[GroupEvent] = field(default_factory=list)  # static leaders that missed the barrier
     restarts: list[GroupEvent] = field(default_factory=list)
     origin: str = "event"
     any: bool = False
@@ -69,6 +71,7 @@ class GroupEvents:
             "access_denied": result.denied,
             "heartbeat_gap": result.heartbeat_gaps,
             "sync_timeout": result.never_synced,
+            "leader_absent": result.absent_leaders,
         }
         for event in group.events:
             kind = event.kind
@@ -82,7 +85,13 @@ class GroupEvents:
                 result.evictions.append((event.ts, list(event.evicted)))
             if kind == "member_removed" and event.member_id:
                 result.removals.setdefault(event.member_id, []).append(
-                    Removal(event.ts, event.member_id, event.cause or "unknown", event.client_reason)
+                    Removal(
+                        event.ts,
+                        event.member_id,
+                        event.cause or "unknown",
+                        event.client_reason,
+                        event.rebalance_timeout_ms,
+                    )
                 )
             if is_arrival(event) and event.member_id:
                 result.arrived_ms.setdefault(event.member_id, event.ts)
@@ -109,6 +118,10 @@ class GroupEvents:
         direct = [event for event in inside if event.generation == gen_to - 1]
         return direct[-1] if direct else (inside[0] if inside else None)
 
+    def absent_leader_between(self, start_ms: int, end_ms: int) -> str | None:
+        leaders = (event.member_id for event in self.absent_leaders if start_ms <= event.ts <= end_ms + _SLACK_MS)
+        return next(leaders, None)
+
     def evicted_between(self, start_ms: int, end_ms: int) -> list[str]:
         evicted: list[str] = []
         for ts, members in self.evictions:
@@ -124,6 +137,10 @@ class GroupEvents:
     def removal_of(self, member_id: str | None, near_ms: int) -> Removal | None:
         """Return the removal of a member that is closest to a time, or None."""
         return min(self.removals.get(member_id or "", ()), key=lambda r: abs(r.ts_ms - near_ms), default=None)
+
+    def removal_after(self, member_id: str, after_ms: int) -> Removal | None:
+        """Return the first removal of a member later than a time, or None."""
+        return next((removal for removal in self.removals.get(member_id, ()) if removal.ts_ms > after_ms), None)
 
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
         """Return microseconds from the start of the rebalance to the join, by member id."""

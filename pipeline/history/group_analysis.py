@@ -14,7 +14,7 @@ from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, consumer
 from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
 from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import Generation, GroupInput
-from kohort.pipeline.history.member_sessions import Session, member_sessions
+from kohort.pipeline.history.member_sessions import Session, member_sessions, streams_sessions
 from kohort.pipeline.history.naming import names_of
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
@@ -63,7 +63,7 @@ class GroupAnalysis:
     def group_type(self) -> str:
         kinds = {record.group_type for record in self.group.records}
         kinds |= {event.group_type for event in self.group.events if event.group_type}
-        if self.share is not None or any((event.detail or {}).get("speaks") == SHARE for event in self.group.events):
+        if self.share is not None:
             kinds.add(SHARE)
         for kind in ("streams", "share", "consumer", "classic"):
             if kind in kinds:
@@ -148,9 +148,12 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     sessions = (
         member_sessions(group, generations, timeline, consumer, rebalances, events, commits) if share is None else []
     )
+    streams = streams_history(group)
+    if streams is not None:
+        sessions = streams_sessions(streams, events, sessions)
     storms = find_storms(group.group_id, rebalances)
     stalls = find_stalls(group, commits, rebalances, ownership)
     return GroupAnalysis(
         group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls,
-        share, streams_history(group),
+        share, streams,
     )  # fmt: skip

@@ -59,6 +59,7 @@ class GroupInput:
         ahead_ms: Time by which each broker's text log was ahead, by its zone or its clock; its events are already
             moved.
         conflicts: Records that differ between two sources at the same position in the log.
+        duplicate_lines: Lines that several text logs contain, beyond the first.
         names: Names of members whose client id isn't unique, by member id.
     """
 
@@ -80,6 +81,7 @@ class GroupInput:
     aborted_commits: int = 0
     ahead_ms: dict[str, int] = field(default_factory=dict)
     conflicts: int = 0
+    duplicate_lines: int = 0
     names: dict[str, str] = field(default_factory=dict)
 
 

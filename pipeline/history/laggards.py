@@ -25,7 +25,7 @@ def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents)
     if r.evicted:
         return _laggard(r, r.evicted[0], r.barrier_ms - r.seen_ms, "evicted", r.start_ms is not None)
     if r.start_ms is None:
-        return _by_commits_alone(r, commits)
+        return _by_commits_alone(r, commits, events)
     wait = r.barrier_ms - r.start_ms
     delays = {m: us // 1000 for m, us in r.rejoin_us.items() if m in r.before.members}
     measured = len(delays) >= len(r.before.members.keys() & r.after.members.keys()) > 0
@@ -43,17 +43,23 @@ def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents)
             how = "leave_poll_timeout" if _gave_up(r, last, commits) else last.cause
             return _laggard(r, last.member_id, wait, how, True, wait - max(other_delays, default=0))
     return (
-        _static_absentee(r, r.start_ms, commits) or _argmax(r, delays, measured) or _silent_before(r, delays, commits)
+        _static_absentee(r, r.start_ms, commits, events)
+        or _argmax(r, delays, measured)
+        or _silent_before(r, delays, commits)
     )
 
 
-def _static_absentee(r: RebalanceFacts, start_ms: int, commits: CommitHistory) -> Laggard | None:
+def _static_absentee(r: RebalanceFacts, start_ms: int, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
     """Find the static member that did not rejoin before the barrier timed out.
 
-    The coordinator keeps it in the new generation, and no line names it. With events it is the only one that did not
-    rejoin. Otherwise it is the only one without a commit both in the wait and when the others continue.
+    The coordinator keeps it in the new generation, and a line names it only if it was the leader. With events it is the
+    only one that did not rejoin. Otherwise it is the only one without a commit both in the wait and when the others
+    continue.
     """
     wait_ms, timeout_ms = r.barrier_ms - start_ms, r.before.rebalance_timeout_ms
+    leader_id = events.absent_leader_between(start_ms, r.barrier_ms)
+    if leader_id is not None and leader_id in r.before.members:
+        return _laggard(r, leader_id, wait_ms, "static_absent", True, wait_ms)
     if not timeout_ms or not whole_barrier(wait_ms, timeout_ms):
         return None
     stayed = r.before.members.keys() & r.after.members.keys()
@@ -143,7 +149,7 @@ def _argmax(r: RebalanceFacts, delays: dict[str, int], measured: bool) -> Laggar
     return None
 
 
-def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | None:
+def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
     """Find the laggard without a known start.
 
     It is the member whose commit ends the silence of all others, or that left after it.
@@ -172,7 +178,7 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
         and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS
     ):
         return _laggard(r, latest, stayed[latest] - latest_other, "rejoined", False, stayed[latest] - latest_other)
-    if (absentee := _static_absentee(r, stayed[latest], commits)) is not None:
+    if (absentee := _static_absentee(r, stayed[latest], commits, events)) is not None:
         return absentee
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0

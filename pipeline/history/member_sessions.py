@@ -15,6 +15,9 @@ from kohort.pipeline.history.events_by_kind import GroupEvents, is_arrival
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
 from kohort.pipeline.history.naming import strangers
 from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.history.streams_history import STREAMS, StreamsHistory
+from kohort.pipeline.history.streams_processes import processes
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
@@ -79,6 +82,27 @@ def member_sessions(
     sessions += _late_arrivals(group, sessions, events)
     _predecessors(sessions)
     return sorted(sessions, key=lambda s: (s.first_ms, s.member.member_id))
+
+
+def streams_sessions(streams: StreamsHistory, events: GroupEvents, sessions: list[Session]) -> list[Session]:
+    """Replace the sessions of a streams group's members, which are threads, by those of their processes."""
+    threads = {thread.member_id for thread in streams.threads}
+    result = [session for session in sessions if session.member.member_id not in threads]
+    for process in processes(streams):
+        for stay in process.stays:
+            end_ms = streams.until_ms if stay.end_ms is None else stay.end_ms
+            member_id = min(stay.member_ids)
+            member = Member(member_id, client_id=process.name, client_host=stay.threads[0].host, speaks=STREAMS)
+            if process.name in stay.member_ids:  # a broker's log names neither process nor client
+                member.client_id = ""
+            session = Session(member, stay.start_ms, end_ms)
+            removal = events.removal_of(member_id, end_ms)
+            if stay.end_ms is not None:
+                near = removal is not None and abs(removal.ts_ms - end_ms) < REMOVAL_WITHIN_MS
+                session.end_kind = _ENDS.get(removal.cause, "unknown") if removal is not None and near else "unknown"
+            result.append(session)
+    _predecessors(result)
+    return sorted(result, key=lambda s: (s.first_ms, s.member.member_id))
 
 
 def _classic_sessions(group: GroupInput, generations: list[Generation], timeline: Timeline) -> list[Session]:
@@ -188,30 +212,52 @@ def _end_of_stay(
 
 
 def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEvents) -> list[Session]:
-    """Return members that joined and left during one rebalance. No generation contains them, but events do."""
-    member_ids = {session.member.member_id for session in sessions}
+    """Return sessions that no generation contains, but events do.
+
+    Examples are members that joined and left during one rebalance. A member id of the newer protocols has several
+    sessions if the client rejoined after the coordinator removed it.
+    """
+    in_generations = {session.member.member_id for session in sessions}
+    latest: dict[str, Session] = {}
     arrivals = []
     for event in group.events:
         member_id = event.member_id
-        if not is_arrival(event) or not member_id or member_id in member_ids:
+        arrived = is_arrival(event) or event.kind == "member_replaced"
+        if not arrived or not member_id or member_id in in_generations:
             continue
-        member_ids.add(member_id)
-        removal = events.removal_of(member_id, event.ts)
-        called = group.names.get(member_id)
-        member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "", called=called)
-        session = Session(member, event.ts, removal.ts_ms if removal else group.until_ms, 0)
+        previous = latest.get(member_id)
+        if previous is not None and (previous.end_kind == "alive" or event.ts < previous.last_ms):
+            continue  # another line about the same join
+        removal = events.removal_after(
+            member_id, event.ts - 1 if previous is None else max(previous.last_ms, event.ts - 1)
+        )
+        session = Session(_member_of(event, group), event.ts, removal.ts_ms if removal else group.until_ms, 0)
         taken_ms = events.taken_over.get(member_id)
         if removal is not None:
             session.end_kind = _ENDS.get(removal.cause, "unknown")
         elif taken_ms is not None:
             session.end_kind, session.last_ms = "replaced", taken_ms
+        latest[member_id] = session
         arrivals.append(session)
     for presence in strangers(group):
-        if presence.member_id not in member_ids:
+        if presence.member_id not in in_generations | latest.keys():
             called = group.names.get(presence.member_id)
             member = Member(presence.member_id, presence.instance_id, presence.client_id, called=called)
             arrivals.append(Session(member, presence.start_ms, presence.end_ms or group.until_ms, 0, "session_expired"))
     return arrivals
+
+
+def _member_of(event: GroupEvent, group: GroupInput) -> Member:
+    return Member(
+        event.member_id or "",
+        event.instance_id,
+        event.client_id or "",
+        event.client_host or "",
+        event.session_timeout_ms,
+        event.rebalance_timeout_ms,
+        speaks=(event.detail or {}).get("speaks", "classic"),
+        called=group.names.get(event.member_id or ""),
+    )
 
 
 def _predecessors(sessions: list[Session]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -26,6 +27,9 @@ from kohort.pipeline.silver.silver_schemas import ROW_TYPES
 from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, ShareLagSample, TopicName
 
 RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions, ShareStateRecord)
+
+
+_REPEATED = ("access_denied", "member_fenced")
 
 
 @dataclass(slots=True)
@@ -92,7 +96,7 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
     )
     group.share_states = _most_trusted(rows.share_states, lambda row: (row.partition, row.offset))
     group.share_lags = sorted(rows.share_lags, key=lambda row: (row.sampled_ms, row.topic, row.part))
-    group.events = _each_once(rows.events)
+    group.events, group.duplicate_lines = _lines_once(_each_once(rows.events))
     group.topic_names = {row.topic_id: row.topic for row in rows.topic_names}
     pieces = CommitPieces(commits)
     group.conflicts += pieces.conflicts
@@ -140,6 +144,35 @@ def _each_once(events: list[GroupEvent]) -> list[GroupEvent]:
     for event in sorted(events, key=lambda e: (e.ts, e.node_id or -1, e.seq or 0, e.event_id or "")):
         by_id.setdefault(event.event_id, event)
     return list(by_id.values())
+
+
+def _lines_once(events: list[GroupEvent]) -> tuple[list[GroupEvent], int]:
+    """Remove lines that several text logs contain, such as a log and its rotated part, and count them.
+
+    Brokers repeat only few lines within a millisecond; of these as many are kept as the file with most of them has.
+    """
+    kept: list[GroupEvent] = []
+    kept_lines, lines_of_file = Counter[Hashable](), Counter[Hashable]()
+    for event in events:
+        if event.origin == "text_log":
+            content, file = _content(event), (event.event_id or "").rsplit(":", 2)[0]
+            lines_of_file[file, content] += 1
+            wanted = lines_of_file[file, content] if event.kind in _REPEATED else 1
+            if kept_lines[content] >= wanted:
+                continue
+            kept_lines[content] += 1
+        kept.append(event)
+    return kept, len(events) - len(kept)
+
+
+def _content(event: GroupEvent) -> Hashable:
+    """Return everything that a line contains, without its place in a file."""
+    lists = tuple(tuple(names or ()) for names in (event.evicted, event.waited_for))
+    detail = tuple(sorted((event.detail or {}).items()))
+    return (
+        event.ts, event.node_id, event.kind, event.generation, event.members, event.member_id, event.instance_id,
+        event.cause, event.client_reason, event.error, lists, detail,
+    )  # fmt: skip
 
 
 def _contradictions(records: list[GroupRecord], kept: list[GroupRecord]) -> int:

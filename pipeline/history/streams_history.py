@@ -131,8 +131,12 @@ def streams_history(group: GroupInput) -> StreamsHistory | None:
 
 
 def process_name(client_id: str, process_id: str, host: str) -> str:
+    """Return the client id without its thread, or the process id. The host is added if the name is not unique."""
     name = _THREAD.sub("", client_id)
-    return name if name and (not process_id or process_id not in name) else f"{name or process_id}@{host.lstrip('/')}"
+    if name and (not process_id or process_id not in name):
+        return name
+    host = host.lstrip("/")
+    return f"{name or process_id}@{host}" if host else name or process_id
 
 
 class _Lives:
@@ -217,9 +221,10 @@ class _Walk:
     def event(self, event: GroupEvent) -> None:
         member_id, detail = event.member_id or "", event.detail or {}
         if event.kind in ("member_added", "member_metadata_changed"):
-            process_id, epoch = detail.get("process_id", ""), int(detail.get("topology_epoch", "0"))
-            client_id, host, is_arrival = event.client_id or "", event.client_host or "", event.kind == "member_added"
-            self._add_thread(member_id, process_id, client_id, host, epoch, event.ts, is_arrival=is_arrival)
+            self._join(event)
+        elif event.kind == "member_replaced":
+            self._remove_thread(detail.get("old_member_id", ""), event.ts)
+            self._join(event)
         elif event.kind == "member_removed":
             self._remove_thread(member_id, event.ts)
         elif event.kind in ("member_assigned", "member_revoked"):
@@ -231,6 +236,18 @@ class _Walk:
             self.history.begun.append(event.ts)
         elif event.kind == "epoch_bumped" and event.state_to:
             self._is_ready(event.state_to != _NOT_READY, event.ts)
+
+    def _join(self, event: GroupEvent) -> None:
+        member_id, detail = event.member_id or "", event.detail or {}
+        self._add_thread(
+            member_id,
+            detail.get("process_id", member_id),  # a broker's log doesn't name the process
+            event.client_id or event.instance_id or "",
+            event.client_host or "",
+            int(detail.get("topology_epoch", "0")),
+            event.ts,
+            is_arrival=event.kind != "member_metadata_changed",
+        )
 
     # --- records and events
 

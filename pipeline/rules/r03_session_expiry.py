@@ -11,6 +11,7 @@ from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
+from kohort.pipeline.rules.r54_flapping_process import flapping_members
 from kohort.pipeline.rules.replaced_pods import deploys
 from kohort.pipeline.rules.session_settings import beat_setting, session_setting
 from kohort.pipeline.rules.waits import Waits, dead_waits, waits_for_dead
@@ -25,11 +26,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     looping = {client for finding in crash_loops(analysis) for client in finding.clients}
     without_coordinator = lost_with_a_move(analysis)
     deployed = {session for deploy in deploys(analysis) for session in deploy.old}
+    flapping = flapping_members(analysis)
     expired = [
         session
         for session in analysis.sessions
         if session.end_kind == "session_expired"
         and session.member.name not in looping
+        and session.member.member_id not in flapping
         and session not in without_coordinator
         and session not in deployed
         and not _with_the_group(analysis, session)

@@ -7,9 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.consumer_timeline import UNRELEASED, UNREVOKED, Wait
+from kohort.pipeline.history.consumer_timeline import REMOVAL_WITHIN_MS, UNRELEASED, UNREVOKED, Wait
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, POSSIBLE, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    LIKELY,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    listed,
+    seconds,
+    times,
+)
 from kohort.pipeline.rules.waits import began_long_before
 
 ID = "R23"
@@ -23,11 +34,10 @@ _GROUP_STOOD = (
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    if analysis.consumer is None:
-        return
     by_client: dict[str, list[Wait]] = {}
     until = analysis.group.until_ms
-    for wait in analysis.consumer.waits:
+    waits = analysis.consumer.waits if analysis.consumer is not None else []
+    for wait in waits:
         if wait.state != UNREVOKED:
             continue
         share = SHARE_OF_TIMEOUT * wait.rebalance_timeout_ms if wait.rebalance_timeout_ms else LONG_MS
@@ -35,6 +45,44 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             by_client.setdefault(wait.client, []).append(wait)
     for client, hits in by_client.items():
         yield _finding(analysis, client, sorted(hits, key=lambda wait: wait.start_ms))
+    removed: dict[str, list[Session]] = {}
+    for session in analysis.sessions:
+        if session.end_kind == "epoch_timeout" and not any(_is_end_of(session, wait) for wait in waits):
+            removed.setdefault(session.member.name, []).append(session)
+    for client, sessions in removed.items():
+        yield _removed(analysis, client, sessions)
+
+
+def _removed(analysis: GroupAnalysis, client: str, sessions: list[Session]) -> Finding:
+    """Return a finding about a member whose revocation is not in the records, only its removal in events."""
+    removals = [analysis.events.removal_of(session.member.member_id, session.last_ms) for session in sessions]
+    timeouts = [removal.timeout_ms for removal in removals if removal is not None and removal.timeout_ms]
+    timeout_ms = max(timeouts, default=0) or sessions[-1].member.rebalance_timeout_ms
+    successors = [other for session in sessions for other in analysis.sessions if other.predecessor is session]
+    back_ms: list[int | None] = [max(0, other.first_ms - (other.predecessor or other).last_ms) for other in successors]
+    within = f" within {seconds(timeout_ms)}, its rebalance timeout" if timeout_ms else " within its rebalance timeout"
+    return Finding(
+        ID,
+        "A member was removed because it did not revoke in time",
+        CRITICAL,
+        CERTAIN,
+        f"the coordinator removed {client} {times(len(sessions))}, because it did not revoke partitions{within}; "
+        + (f"it rejoined after at most {seconds(max(ms or 0 for ms in back_ms))}" if back_ms else "it did not rejoin")
+        + "; members that were to get its partitions waited for them until then",
+        f"Take a thread dump of {client} while it processes a batch: the batch, or the revoke callback, takes longer than "
+        "max.poll.interval.ms, which is also the rebalance timeout. Use a smaller max.poll.records, or do less in the callback.",
+        sessions[0].last_ms - (timeout_ms or 0),
+        sessions[-1].last_ms,
+        [client],
+        {
+            "times": len(sessions),
+            "fenced": len(sessions),
+            "members": [session.member.member_id for session in sessions],
+            "back_after_ms": back_ms,
+            "rebalance_timeout_ms": timeout_ms or None,
+        },
+        cause_confidence=LIKELY,
+    )
 
 
 def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
@@ -101,11 +149,12 @@ def _waited(analysis: GroupAnalysis, hits: list[Wait]) -> dict[str, int]:
 def _fenced(analysis: GroupAnalysis, wait: Wait) -> bool:
     """Return whether the member was fenced: by its event or, without one, because its end matches the timeout."""
     return wait.ended == "gone" and any(
-        session.member.member_id == wait.member_id
-        and session.end_kind == "epoch_timeout"
-        and abs(session.last_ms - (wait.end_ms or 0)) < 1000
-        for session in analysis.sessions
+        session.end_kind == "epoch_timeout" and _is_end_of(session, wait) for session in analysis.sessions
     )
+
+
+def _is_end_of(session: Session, wait: Wait) -> bool:
+    return session.member.member_id == wait.member_id and abs(session.last_ms - (wait.end_ms or 0)) < REMOVAL_WITHIN_MS
 
 
 def _group_stood_before(analysis: GroupAnalysis, wait: Wait) -> bool:

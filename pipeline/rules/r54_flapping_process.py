@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.share_members import LEFT, VANISHED
 from kohort.pipeline.history.streams_history import StreamsHistory
 from kohort.pipeline.history.streams_processes import Process, processes, taken_over
@@ -37,10 +37,22 @@ class _Return:
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if (streams := analysis.streams) is None:
         return
-    everybody = processes(streams)
-    flapping = [(process, came) for process in everybody if _flaps(came := list(_returns(streams, process)))]
+    flapping = _flapping(analysis)
     for process, came in flapping:
-        yield _finding(streams, process, came, together=len(flapping) == len(everybody) > 1)
+        yield _finding(streams, process, came, together=len(flapping) == len(processes(streams)) > 1)
+
+
+def flapping_members(analysis: GroupAnalysis) -> set[str]:
+    """Return the member ids of all processes that this rule reports."""
+    return {member_id for process, _ in _flapping(analysis) for stay in process.stays for member_id in stay.member_ids}
+
+
+@once
+def _flapping(analysis: GroupAnalysis) -> list[tuple[Process, list[_Return]]]:
+    if (streams := analysis.streams) is None:
+        return []
+    returns = ((process, list(_returns(streams, process))) for process in processes(streams))
+    return [(process, came) for process, came in returns if _flaps(came)]
 
 
 def _returns(streams: StreamsHistory, process: Process) -> Iterator[_Return]:

@@ -33,9 +33,12 @@ _EXAMPLE = 200  # characters of an example line in the issue for a file without 
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 # A group's name may have brackets: those in pairs belong to it, else it ends at the first one.
 _IN_BRACKETS = re.compile(
-    r"^\[Group(?:Id)?[ =](?P<group>(?:[^\[\]]|\[[^\[\]]*\])*|.*?)\](?:\[MemberId [^\]]*\])? (?P<text>.*)$"
+    r"^\[Group(?:Id)?[ =](?P<group>(?:[^\[\]]|\[[^\[\]]*\])*|.*?)\](?:\[MemberId (?P<member_id>[^\]]*)\])? (?P<text>.*)$"
 )
-_TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
+_WITHIN = re.compile(r" within (\d+)ms")
+_FENCED_FOR = (("session expired", "session_expired"), ("failed to sync", "sync_timeout"))
+_WITH_INSTANCE = r"(?: with instance id (?P<instance_id>(?:(?! with instance id ).)*?))?"
+_STATIC = rf"(?:Static )?[Mm]ember (?P<member_id>\S+){_WITH_INSTANCE} "
 
 
 Columns = dict[str, Any]  # values of an event by column
@@ -59,14 +62,26 @@ def _rebalance_started(match: re.Match[str]) -> Columns:
 
 def _member_left(match: re.Match[str]) -> Columns:
     reason = client_reason_in(match["rest"])
-    cause = "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit"
-    return {"kind": "member_removed", "member_id": match["member"], "cause": cause, "client_reason": reason}
+    return {
+        "kind": "member_removed",
+        "member_id": match["member"],
+        "instance_id": match["instance_id"],
+        "cause": "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit",
+        "client_reason": reason,
+    }
 
 
 def _fenced_out(match: re.Match[str]) -> Columns:
     reason = match["why"]
-    cause = "session_expired" if "session expired" in reason else "epoch_timeout"
-    return {"kind": "member_removed", "member_id": match["member"], "cause": cause, "detail": {"reason": reason}}
+    timeout_ms = _WITHIN.search(reason)
+    return {
+        "kind": "member_removed",
+        "rebalance_timeout_ms": None if timeout_ms is None else whole(timeout_ms[1], 32),
+        "member_id": match["member"],
+        "group_type": "streams" if match["type"] else None,
+        "cause": next((cause for words, cause in _FENCED_FOR if words in reason), "epoch_timeout"),
+        "detail": {"reason": reason},
+    }
 
 
 def _evicted(match: re.Match[str]) -> Columns:
@@ -89,6 +104,23 @@ def _elected(match: re.Match[str]) -> Columns:
         "co_epoch": whole(match["epoch"], 32),
         "duration_us": 1000 * whole(match["ms"], 48),
         "detail": {"records": match["records"]},
+    }
+
+
+def _leader_absent(match: re.Match[str]) -> Columns:
+    """Return the event of a static leader, which stays a member although it did not rejoin in time."""
+    instance_id = None if match["instance_id"] == "null" else match["instance_id"]
+    return {"kind": "leader_absent", "member_id": match["member_id"], "instance_id": instance_id}
+
+
+def _joined(match: re.Match[str]) -> Columns:
+    return {
+        "kind": "member_added",
+        "group_type": match["group_type"],
+        "member_id": match["member_id"],
+        "instance_id": match["instance_id"],
+        "cause": "join_static" if match["instance_id"] else "join_new",
+        "detail": {"speaks": match["speaks"] or match["group_type"]},
     }
 
 
@@ -171,7 +203,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         ),
         (
             "has left group",
-            _TEXT_AFTER_DYNAMIC + r"[Mm]ember (?P<member>.*?) has left group (?P<rest>.*)$",
+            r"(?<!Pending )(?:Dynamic |Static |\b)[Mm]ember (?P<member>.*?)" + _WITH_INSTANCE + r" has left group (?P<rest>.*)$",
             _member_left,
         ),
         (
@@ -188,9 +220,15 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         ),
         (
             "requesting the member to rejoin with this id",
-            r"Dynamic member with unknown member id joins group (?P<group>.*?) in (?P<state_from>\w+) state\. "
+            r"Dynamic member with unknown member id joins (?:the consumer group|group (?P<group>.*?) in (?P<state_from>\w+) state)\. "
             r"Created a new member id (?P<member_id>.*?) and",
             _plain("member_id_issued"),
+        ),
+        (
+            "and added the member to the group",
+            r"Dynamic member with unknown member id joins group (?P<group>.*?) in (?:state )?(?P<state_from>\w+)(?: state)?\. "
+            r"Created a new member id (?P<member_id>.*?) and added",
+            _plain("member_added", cause="join_new"),
         ),
         (
             "Pending dynamic member",
@@ -208,7 +246,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
             _plain("rebalance_completed", members=0),
         ),
         (
-            "Bumped group epoch to",
+            "group epoch to",
             r"Bumped (?:streams )?group epoch to (?P<generation>\d+)(?: with metadata hash (?P<hash>-?\d+))?",
             _plain("epoch_bumped"),
         ),
@@ -220,7 +258,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         ),
         (
             "fenced from the group because",
-            r"(?:Static )?[Mm]ember (?P<member>\S+)(?: with instance id .*?)? fenced from the group because (?P<why>.*?)\.?$",
+            r"(?:Static |(?P<type>Streams ))?[Mm]ember (?P<member>\S+)(?: with instance id .*?)? fenced from the group because "
+            r"(?P<why>.*?)\.*$",
             _fenced_out,
         ),
         (
@@ -230,32 +269,51 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
             _plain("member_fenced", error="FENCED_INSTANCE_ID"),
         ),
         (
+            "is fenced by existing member ",
+            _STATIC + r"is fenced by existing member (?P<existing>.*?)\.?$",
+            _plain("member_fenced", error="FENCED_INSTANCE_ID"),
+        ),
+        (
             "because the instance id is owned by member",
-            r"Static member (?P<member_id>\S+) with instance id (?P<instance_id>.*?) cannot join the group because the instance id is "
-            r"owned by member (?P<old_member_id>.*?)\.?$",
+            _STATIC + r"cannot join the group because the instance id is owned by member (?P<old_member_id>.*?)\.?$",
             _plain("member_fenced", error="UNRELEASED_INSTANCE_ID"),
         ),
         (
-            "temporarily left the consumer group",
-            r"Static member (?P<member_id>.*?) with instance id (?P<instance_id>.*?) temporarily left the consumer group",
+            "temporarily left the",
+            _STATIC + r"temporarily left the (?P<group_type>consumer|streams) group",
             _plain("member_away"),
         ),
         (
             "left the",
-            r"Member (?P<member_id>\S+)(?: with instance id (?P<instance_id>.*?))? left the (?:consumer|share|streams) group",
+            _STATIC + r"left the (?P<group_type>consumer|share|streams) group",
             _plain("member_removed", cause="leave_explicit"),
         ),
         (
-            "re-joins the consumer group",
-            r"Static member with instance id (?P<instance_id>.*?) re-joins the consumer group.*? Created a new member "
-            r"(?P<member_id>.*?) to replace the existing member (?P<old_member_id>.*?)\.?$",
+            "re-joins the",
+            r"Static member with instance id (?P<instance_id>.*?) re-joins the (?P<group_type>consumer|streams) group using the "
+            r"(?P<speaks>\w+) protocol\. Created a new member (?P<member_id>.*?) to replace the existing member (?P<old_member_id>.*?)\.?$",
             _plain("member_replaced"),
         ),
         (
+            "Member joins the streams group",  # the prefix names the member
+            r"Member joins the (?P<group_type>streams) group",
+            _plain("member_added", cause="join_new", detail={"speaks": "streams"}),
+        ),
+        (
             "joins the",
-            r"(?:Static )?[Mm]ember (?P<member_id>.*?)(?: with instance id (?P<instance_id>(?:(?! with instance id ).)*?))? joins the "
-            r"(?:consumer|share|streams) group using the (?P<speaks>\w+) protocol",
-            _plain("member_added", cause="join_new"),
+            r"(?:Static )?[Mm]ember (?P<member_id>.*?)" + _WITH_INSTANCE + r" joins the "
+            r"(?P<group_type>consumer|share|streams) group(?: using the (?P<speaks>\w+) protocol|\.?$)",
+            _joined,
+        ),
+        (
+            "failed to join before the rebalance timeout",
+            r"Group leader \[memberId: (?P<member_id>.*?), groupInstanceId: (?P<instance_id>.*?)\] failed to join before",
+            _leader_absent,
+        ),
+        (
+            "because the group migration is disabled",
+            r"Cannot join the consumer group (?P<group>.*?) with the classic protocol because (?P<reason>.*?)\.?$",
+            _plain("conversion_refused", detail={"to": "classic"}),
         ),
         (
             "Cannot upgrade classic group",
@@ -443,9 +501,9 @@ def _name_group(event: GroupEvent, group_of: dict[str, str]) -> None:
 
 def columns_of(text: str) -> Columns | None:
     """Return the columns of the event in a message, except time and source; None for other messages."""
-    group = None
+    group = member_id = None
     if prefix := _IN_BRACKETS.match(text):
-        group, text = prefix["group"], prefix["text"]
+        group, member_id, text = prefix["group"], prefix["member_id"], prefix["text"]
     for marker, pattern, fill in _PATTERNS:
         if marker not in text:
             continue
@@ -453,6 +511,8 @@ def columns_of(text: str) -> Columns | None:
             columns = fill(match)
             named = match.groupdict().get("group")
             columns["group_id"] = named if named is not None else group
+            if member_id is not None:
+                columns.setdefault("member_id", member_id)
             member_id = columns.get("member_id")
             if member_id and columns.get("client_id") is None and (client := client_of(member_id)) != member_id:
                 columns["client_id"] = client  # members of the consumer protocol make up ids that don't name it

@@ -92,11 +92,11 @@ def _rows(folder: Path, table: str, row_type: type[RowT]) -> list[RowT]:
     return [] if found is None else rows_of(row_type, COLUMNS[table], found)
 
 
-def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
-    """Return the group `billing` of these sources."""
+def group_from(tmp_path: Path, *sources: Path, name: str = "billing") -> GroupInput:
+    """Return a group of these sources."""
     found, issues = find_sources(map(str, sources))
     assert not issues
     with Writer(tmp_path, "0") as writer:
         ingest(found, "", writer)
     publish(tmp_path, "0", [writer.task])
-    return load_groups(tmp_path)["billing"]
+    return load_groups(tmp_path)[name]

@@ -98,4 +98,4 @@ def upgraded(stage: Stage) -> None:
 
 WAVES: list[list[Callable[[Stage], None]]] = [[restoring, flapping], [copied, rolling, upgraded]]
 TO_THE_END: list[Callable[[Stage], object]] = []
-HEALTHY = ("copied", "rolling")
+HEALTHY = ("rolling",)

@@ -80,8 +80,8 @@ OF_SHARES_WITH_EVENTS = OF_SHARES | {
 """And where kohort's event log does."""
 
 OF_STREAMS: dict[str, dict[str, tuple[str, list[str]]]] = {
-    "restoring": {"R53": ("warning", ["p-1"])},
-    "copied": {},
+    "restoring": {"R03": ("warning", ["p-2"]), "R53": ("warning", ["p-1"])},
+    "copied": {"R03": ("warning", ["p-2"])},
     "flapping": {"R54": ("warning", ["p-2"])},
     "rolling": {},
     "upgraded": {"R55": ("warning", [])},

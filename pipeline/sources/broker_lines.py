@@ -7,6 +7,7 @@ it, operators leave the brackets out or write ISO times; lines wrapped in JSON a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kohort.pipeline.sources.unwrapping import MARK, TIME, Moment, moment, unwrapped
@@ -32,8 +33,12 @@ class BrokerLine(NamedTuple):
     text: str
 
 
-def broker_line(line: str) -> BrokerLine | None:
+def broker_line(line: str, *, month_first: bool = False) -> BrokerLine | None:
     """Return the coordinator's line, or None for other lines and lines without a time.
+
+    Args:
+        line: Line of a log.
+        month_first: Order of dates that end with their year.
 
     Raises:
         UNREADABLE: A value of the line is invalid.
@@ -42,20 +47,21 @@ def broker_line(line: str) -> BrokerLine | None:
     at = message.find(MARK)
     if at < 0 or (body := _BODY.match(message, at)) is None:
         return None
-    written = moment_of(message[:at], outside)
+    written = moment_of(message[:at], outside, month_first=month_first)
     if written is None:
         return None
     return BrokerLine(*written, body["node"], body["partition"], body["text"])
 
 
-def moment_of(prefix: str, outside: Moment | None) -> Moment | None:
+def moment_of(prefix: str, outside: Moment | None, *, month_first: bool = False) -> Moment | None:
     """Return the time a line was written at and whether its zone is known, or None for a line without a time.
 
     Args:
         prefix: Text of the line before its message.
         outside: Time that the collector added, if any.
+        month_first: Order of dates that end with their year.
     """
-    moments = [moment(match) for match in TIME.finditer(prefix)]
+    moments = [moment(match, month_first=month_first) for match in TIME.finditer(prefix)]
     if not moments and outside is None:
         return None
     ts_ms, zoned = moments[-1] if moments else outside or (0, False)
@@ -65,6 +71,21 @@ def moment_of(prefix: str, outside: Moment | None) -> Moment | None:
     ):  # a collector added the time with its zone; zones differ by quarters of an hour
         ts_ms -= round((ts_ms - with_zone_ms) / _QUARTER_MS) * _QUARTER_MS
     return ts_ms, zoned or with_zone_ms is not None
+
+
+def puts_month_first(lines: Iterable[str]) -> bool | None:
+    """Return the order of dates that end with their year, or None if no date has more than 12 in either place."""
+    seen = False
+    for line in lines:
+        if (at := line.find(MARK)) < 0:
+            continue
+        match = TIME.search(line, 0, at)
+        if match is None or match["year"] is not None or not match["second"].isdecimal():
+            return False
+        seen, numbers = True, (int(match["first"]), int(match["second"]))
+        if max(numbers) > 12:
+            return numbers[1] > 12
+    return None if seen else False
 
 
 def looks_like_a_brokers(line: str) -> bool:

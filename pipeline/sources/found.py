@@ -17,7 +17,7 @@ from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Issue
 from kohort.pipeline.sources.formatted import is_formatted, is_offsets_line
-from kohort.pipeline.sources.lacking import what_it_lacks
+from kohort.pipeline.sources.lacking import FORMATTED_SHARE_STATE, what_it_lacks
 from kohort.pipeline.sources.lines import UTF_16, read_lines
 from kohort.pipeline.sources.segments import partition_of
 from kohort.pipeline.sources.stored import SourceFile, files_behind
@@ -226,7 +226,7 @@ def _of_share_state(line: str) -> bool:
     """Return whether a line is from a dump of __share_group_state, whose keys look like those of commits."""
     if line.startswith("Dumping "):
         return SHARE_STATE_TOPIC in line
-    return line.startswith("| offset: ") and '"stateEpoch":' in line
+    return (line.startswith("| offset: ") and '"stateEpoch":' in line) or FORMATTED_SHARE_STATE.match(line) is not None
 
 
 def _mentions_groups(path: SourceFile) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+# a line of the console consumer's formatter for __share_group_state, whose keys have other fields than those of commits
+FORMATTED_SHARE_STATE = re.compile(r"\{\"key\":\{\"type\":\"?\d+\"?,\"data\":\{\"groupId\":\"[^\"]*\",\"topicId\":")
 _KINDS = (
     (
-        re.compile(r"^\S+::GroupMetadata\(", re.MULTILINE),
-        "this is from the group metadata formatter of Kafka 3.x, which prints no times; give the text of "
+        re.compile(r"^\S+::(?:GroupMetadata\(|\[.*,(?:Some\(\w+\)|None),\w+,Map\()", re.MULTILINE),
+        "this is from the group metadata formatter of Kafka 3.x or older, which prints no times; give the text of "
         "kafka-dump-log --offsets-decoder, the lines of kcat -J, or the cluster's address",
     ),
     (
@@ -20,7 +22,10 @@ _KINDS = (
         "(server.log)",
     ),
     (
-        re.compile(r"^Dumping \S*__share_group_state|^\| offset: .*\"stateEpoch\":", re.MULTILINE),
+        re.compile(
+            rf"^Dumping \S*__share_group_state|^\| offset: .*\"stateEpoch\":|^{FORMATTED_SHARE_STATE.pattern}",
+            re.MULTILINE,
+        ),
         "this is a dump of __share_group_state, which can't be read; give the segment files themselves, in their "
         "folders __share_group_state-<partition>, or the cluster's address",
     ),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kohort.pipeline.sources.authorizer_lines import denial
-from kohort.pipeline.sources.broker_lines import BrokerLine, broker_line
+from kohort.pipeline.sources.broker_lines import BrokerLine, broker_line, puts_month_first
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
@@ -29,6 +29,7 @@ _TOO_LONG, _OTHERWISE, _NO_LINE = (
 )
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _NO_DATE = "have a time without a date; write the day before each time, as sed 's/^/2026-05-31 /' does"
+_OF_0_10 = "Preparing to restabilize group"  # the word of Kafka 0.9 and 0.10
 _EXAMPLE = 200  # characters of an example line in the issue for a file without any event
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 # A group's name may have brackets: those in pairs belong to it, else it ends at the first one.
@@ -169,8 +170,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
     (words, _linear(pattern), fill)
     for words, pattern, fill in (
         (
-            "Preparing to rebalance group",
-            r"Preparing to rebalance group (?P<group>.*?) (?:in state \w+ )?with old generation (?P<generation>-?\d+)"
+            "Preparing to re",
+            r"Preparing to re(?:balance|stabilize) group (?P<group>.*?) (?:in state \w+ )?with old generation (?P<generation>-?\d+)"
             r"(?: \(__consumer_offsets-\d+\))?(?: \(reason: (?P<reason>.*)\)\.?)?$",
             _rebalance_started,
         ),
@@ -393,10 +394,13 @@ def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[Gro
         utc_offset_minutes: Offset of times without a zone.
     """
     faults: list[Issue] = []
-    log = TextLog(path.name, utc_offset_minutes)
+    month_first = puts_month_first(read_lines(path, []))
+    log = TextLog(path.name, utc_offset_minutes, month_first=bool(month_first))
     yield from log.events(read_lines(path, faults))
     yield from log.end()
     yield from log.issues()
+    if month_first is None:
+        yield Issue("ambiguous_dates", path.name, "its dates could begin with the day or the month; read as day first")
     yield from faults
 
 
@@ -406,11 +410,12 @@ class TextLog:
     number: Number of events so far; makes ids of events at the same time unique.
     """
 
-    def __init__(self, name: str, utc_offset_minutes: int = 0, number: int = 0) -> None:
+    def __init__(self, name: str, utc_offset_minutes: int = 0, number: int = 0, *, month_first: bool = False) -> None:
         self.name, self.number = name, number
         self._utc_offset_minutes = utc_offset_minutes
+        self._month_first = month_first
         self._unread: dict[str, int] = {}
-        self._undated = 0
+        self._undated = self._old = 0
         self._group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
         self._joining = Joining()
 
@@ -433,13 +438,14 @@ class TextLog:
                 self._count(_TOO_LONG)
                 continue
             try:
-                broker_line_or_none = broker_line(line)
+                broker_line_or_none = broker_line(line, month_first=self._month_first)
                 event = self._event(broker_line_or_none, line) if broker_line_or_none is not None else None
             except UNREADABLE:
                 self._count(_OTHERWISE)
                 continue
             if event is not None:
                 self.number += 1
+                self._old += _OF_0_10 in line
                 _name_group(event, self._group_of)
                 yield event
             elif broker_line_or_none is None and is_without_date(line):
@@ -457,7 +463,14 @@ class TextLog:
             yield Issue("unreadable_line", self.name, f"{count} lines with '{marker}' have an unknown format")
         if self._undated and self.number:  # else the file as a whole is reported
             yield Issue("unreadable_line", self.name, f"{self._undated} lines {_NO_DATE}")
-        self._unread, self._undated = {}, 0
+        if self._old:
+            text = (
+                "its words are those of Kafka 0.10 or older, which is too old: it logs neither reasons nor members. It contains "
+                f"{self._old} {'start of a rebalance' if self._old == 1 else 'starts of rebalances'} and "
+                f"{(others := self.number - self._old)} other {'event' if others == 1 else 'events'}"
+            )
+            yield Issue("old_release", self.name, text)
+        self._unread, self._undated, self._old = {}, 0, 0
 
     def _count(self, marker: str) -> None:
         self._unread[marker] = self._unread.get(marker, 0) + 1

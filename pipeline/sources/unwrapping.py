@@ -18,8 +18,13 @@ from kohort.pipeline.sources.checked import UNREADABLE
 MARK = "[GroupCoordinator"
 DENIED = " is Denied operation = "
 
+_MONTHS = {
+    "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
+    "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
+}  # fmt: skip
 TIME = re.compile(
-    r"(?P<day>\d{4}(?P<separator>[-/.])\d\d(?P=separator)\d\d)[T ]"
+    r"(?<!\d)(?:(?P<year>\d{4})(?P<separator>[-/.])(?P<month>\d\d)(?P=separator)(?P<day>\d\d)"
+    rf"|(?P<first>\d\d?)[-/. ](?P<second>\d\d?|{'|'.join(_MONTHS)})[-/. ](?P<last_year>\d{{4}}))[T :]"
     r"(?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?\s?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 _TIMES = (
@@ -118,15 +123,26 @@ def json_time(value: Any, name: str = "") -> Moment | None:
     return None
 
 
-def moment(match: re.Match[str]) -> Moment:
+def moment(match: re.Match[str], *, month_first: bool = False) -> Moment:
     """Return the time of a match of TIME.
+
+    Args:
+        match: The match.
+        month_first: Order of a date that ends with its year and could begin with its day or its month.
 
     Raises:
         ValueError: The date doesn't exist.
     """
     zone = match["zone"]
     offset = "+00:00" if zone in (None, "Z") else zone
-    at = datetime.datetime.fromisoformat(f"{match['day'].replace(match['separator'], '-')}T{match['clock']}{offset}")
+    if match["year"] is not None:
+        date = f"{match['year']}-{match['month']}-{match['day']}"
+    else:
+        day, month = int(match["first"]), _MONTHS.get(match["second"]) or int(match["second"])
+        if match["second"].isdecimal() and (month_first if day <= 12 and month <= 12 else month > 12):
+            day, month = month, day
+        date = f"{match['last_year']}-{month:02}-{day:02}"
+    at = datetime.datetime.fromisoformat(f"{date}T{match['clock']}{offset}")
     milliseconds = int((match["fraction"] or "0").ljust(3, "0")[:3])
     return round(at.timestamp()) * 1000 + milliseconds, zone is not None
 

@@ -15,7 +15,7 @@ REASONS: dict[str, tuple[str, str]] = {
     ),
     "R03": (
         "An expiry in a log line; sessions lost with a coordinator, in a deployment, or with other groups are "
-        "left out. A client that joined before its old session expired was restarted, not paused.",
+        "left out, as are processes that R54 reports. A client that joined before its old session expired was restarted, not paused.",
         "Certain from a line, else likely; the behaviour of the process is likely or possible.",
     ),
     "R04": (
@@ -102,8 +102,9 @@ REASONS: dict[str, tuple[str, str]] = {
     ),
     "R23": (
         "Records of the partitions that a member had to revoke, and of the members that waited for them. If the "
-        "whole group had stopped long before, no member is named.",
-        "Certain.",
+        "whole group had stopped long before, no member is named. Without records, an event about a member that the "
+        "coordinator removed for that.",
+        "Certain; why a removed member was late is likely.",
     ),
     "R24": (
         "Records of the conversion.",

@@ -44,6 +44,16 @@ def test_commits_as_3_x_prints_them(tmp_path: Path) -> None:
     assert commits["t", 1].gone_ms.tolist() == [3000]
 
 
+def test_commits_as_0_10_prints_them(tmp_path: Path) -> None:
+    groups = groups_of(
+        tmp_path,
+        "[orders,t,0]::[OffsetMetadata[10,NO_METADATA],CommitTime 1000,ExpirationTime 9000]",
+        "[orders,t,0]::[OffsetMetadata[12,by hand, [1]],CommitTime 2000,ExpirationTime 9000]",
+    )
+    commits = groups["orders"].commits["t", 0]
+    assert (commits.ts_ms.tolist(), commits.committed.tolist()) == ([1000, 2000], [10, 12])
+
+
 def as_json(kind: int, key: dict[str, object], version: int, value: dict[str, object] | None) -> str:
     body = None if value is None else {"version": version, "data": value}
     return json.dumps({"key": {"type": kind, "data": key}, "value": body})

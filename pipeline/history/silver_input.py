@@ -157,8 +157,8 @@ def _lines_once(events: list[GroupEvent]) -> tuple[list[GroupEvent], int]:
         if event.origin == "text_log":
             content, file = _content(event), (event.event_id or "").rsplit(":", 2)[0]
             lines_of_file[file, content] += 1
-            wanted = lines_of_file[file, content] if event.kind in _REPEATED else 1
-            if kept_lines[content] >= wanted:
+            limit = lines_of_file[file, content] if event.kind in _REPEATED else 1
+            if kept_lines[content] >= limit:
                 continue
             kept_lines[content] += 1
         kept.append(event)

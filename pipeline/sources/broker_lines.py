@@ -75,17 +75,17 @@ def moment_of(prefix: str, outside: Moment | None, *, month_first: bool = False)
 
 def puts_month_first(lines: Iterable[str]) -> bool | None:
     """Return the order of dates that end with their year, or None if no date has more than 12 in either place."""
-    seen = False
+    is_ambiguous = False
     for line in lines:
         if (at := line.find(MARK)) < 0:
             continue
         match = TIME.search(line, 0, at)
         if match is None or match["year"] is not None or not match["second"].isdecimal():
             return False
-        seen, numbers = True, (int(match["first"]), int(match["second"]))
+        is_ambiguous, numbers = True, (int(match["first"]), int(match["second"]))
         if max(numbers) > 12:
             return numbers[1] > 12
-    return None if seen else False
+    return None if is_ambiguous else False
 
 
 def looks_like_a_brokers(line: str) -> bool:

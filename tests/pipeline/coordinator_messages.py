@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{[\w.]*\}")
 
 @dataclass(frozen=True)
 class Message:
-    """A message of the table. `event` is its kind, or why there is no event."""
+    """A message of the table. `event` is its kind, or the reason why it has none."""
 
     releases: tuple[str, ...]
     event: str
@@ -52,7 +52,7 @@ def messages() -> Iterator[Message]:
 
 def messages_in_classes(release: str) -> set[str]:
     """Return the strings that a release's classes pass to a logger at INFO and above, except concatenated ones."""
-    found: set[str] = set()
+    strings: set[str] = set()
     with TemporaryDirectory() as folder:
         for jar in _JARS:
             with zipfile.ZipFile(_REPOSITORY / jar / release / f"{jar}-{release}.jar") as archive:
@@ -61,8 +61,8 @@ def messages_in_classes(release: str) -> set[str]:
         for at in range(0, len(classes), 60):
             command = ["javap", "-c", "-p", *classes[at : at + 60]]
             code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            found.update(_logged(code))
-    return found
+            strings.update(_logged(code))
+    return strings
 
 
 def _logged(code: str) -> Iterator[str]:

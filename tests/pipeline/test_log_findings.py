@@ -22,7 +22,7 @@ FENCED = {
     "consumer": "[GroupId {group}] Member {member} fenced from the group because {reason}",
     "streams": "[GroupId {group}] Streams member {member} fenced from the group because {reason}.",
 }
-EXPIRED, LATE = "the member session expired.", "it failed to transition from epoch 3 within 60000ms."
+EXPIRED, UNREVOKED = "the member session expired.", "it failed to transition from epoch 3 within 60000ms."
 STATIC_JOINS = (
     "[GroupId {group}][MemberId {member}] Static member {member} with instance id {instance} joins the streams group."
 )
@@ -77,7 +77,7 @@ def test_expired_member_stays_away(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["consumer", "streams"])
 def test_member_removed_for_late_revocation(kind: str, tmp_path: Path) -> None:
-    finding = only(analysed(tmp_path, server=came_back(kind, LATE, after=1.5)))
+    finding = only(analysed(tmp_path, server=came_back(kind, UNREVOKED, after=1.5)))
     assert (finding.rule, finding.severity, finding.clients) == ("R23", "critical", [B])
     assert (finding.evidence["rebalance_timeout_ms"], finding.evidence["back_after_ms"]) == (60_000, [1500])
     assert "within 60.0 s, its rebalance timeout; it rejoined after at most 1.5 s" in finding.text
@@ -85,8 +85,8 @@ def test_member_removed_for_late_revocation(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["consumer", "streams"])
 def test_members_that_leave_are_no_problem(kind: str, tmp_path: Path) -> None:
-    left = f"[GroupId {{group}}] Member {{member}} left the {kind} group."
-    lines = [line(0, JOINS[kind], member=A), line(600, left, member=A), line(601, JOINS[kind], member=B)]
+    leaves = f"[GroupId {{group}}] Member {{member}} left the {kind} group."
+    lines = [line(0, JOINS[kind], member=A), line(600, leaves, member=A), line(601, JOINS[kind], member=B)]
     analysis = analysed(tmp_path, server=lines)
     assert analysis.group_type == kind
     assert [finding.rule for finding in diagnose(analysis) if finding.severity != "info"] == []

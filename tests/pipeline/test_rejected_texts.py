@@ -60,7 +60,7 @@ def test_formatted_share_state_is_rejected(tmp_path: Path) -> None:
     assert "this is a dump of __share_group_state" in result.output
 
 
-def test_group_metadata_of_0_10_is_explained(tmp_path: Path) -> None:
+def test_group_metadata_of_0_10(tmp_path: Path) -> None:
     result = analyzed(tmp_path / "groups.txt", "orders::[orders,Some(consumer),Stable,Map(c-1 -> [c-1])]\n")
     assert result.exit_code == 1
     assert "group metadata formatter of Kafka 3.x or older, which prints no times" in result.output
@@ -108,7 +108,7 @@ def test_order_of_day_and_month(days: list[str], first_day: int, is_ambiguous: b
     assert [issue.rule for issue in read if isinstance(issue, Issue)] == ["ambiguous_dates"] * is_ambiguous
 
 
-def test_log_of_0_10_is_too_old(tmp_path: Path) -> None:
+def test_log_of_0_10(tmp_path: Path) -> None:
     file = tmp_path / "server.log"
     words = ("Preparing to restabilize group old with old generation 3", "Stabilized group old generation 4")
     lines = [

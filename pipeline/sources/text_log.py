@@ -467,7 +467,7 @@ class TextLog:
             text = (
                 "its words are those of Kafka 0.10 or older, which is too old: it logs neither reasons nor members. It contains "
                 f"{self._old} {'start of a rebalance' if self._old == 1 else 'starts of rebalances'} and "
-                f"{(rest := self.number - self._old)} other {'event' if others == 1 else 'events'}"
+                f"{(rest := self.number - self._old)} other {'event' if rest == 1 else 'events'}"
             )
             yield Issue("old_release", self.name, text)
         self._unread, self._undated, self._old = {}, 0, 0

@@ -19,6 +19,7 @@ from kohort.control.clock.lab_clock import LabClock
 from kohort.control.http.app import make_app
 from kohort.control.http.impatient import ImpatientProtocol
 from kohort.control.http.loopback import is_loopback
+from kohort.control.http.metrics import Metrics
 from kohort.control.laboratory import Laboratory
 from kohort.control.oracle.safety import Budget
 
@@ -53,11 +54,13 @@ class Control:
 
     def attach(self, cluster: BrokerCluster) -> None:
         self._laboratory = Laboratory(cluster, self.clock)
+        self._metrics = Metrics(cluster)
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
         self._laboratory.attach(server)
         self._laboratory.watch_safety(Budget())
         app = make_app(server, self._token, self._laboratory, host=self._host, names=self._names)
+        app.state.metrics = self._metrics  # counts from the start of the broker
         return serve(app, self._host, self._port, self._certificate)
 
 

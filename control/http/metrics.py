@@ -1,7 +1,6 @@
 """A cluster's groups as Prometheus metrics, named after those of Kafka's group coordinator.
 
-Gauges are read on request. Counters count group events, and only from the first request on, so a broker whose metrics
-are not read counts nothing.
+Gauges are read on request. Counters count the group events since the object was created.
 (Kafka: `GroupCoordinatorMetrics`, `GroupMetadataManager`'s old gauges, `CoordinatorRuntimeMetricsImpl`.)
 """
 
@@ -18,6 +17,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
+from kohort.control.http.lag_metrics import of_groups
 from kohort.control.http.login_metrics import of_logins
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
@@ -28,9 +28,11 @@ from kohort.coordinator.streams.streams_states import StreamsGroupState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
-# Groups with a counter of their own, in the order of their first rebalance. Other groups share a counter, so that ids
-# from clients cannot fill the store of the metrics.
+# Groups and clients with counters of their own, in the order of their first rebalance. Others share one name, so that
+# ids from clients cannot fill the store of the metrics.
 MAX_GROUPS = 200
+MAX_CLIENTS = 1_000
+OTHER_NAMES = "(others)"
 # Metrics of the leaders of share partitions (Kafka: `SharePartitionMetrics`, `ShareGroupMetrics`).
 SHARE_PREFIX = "kafka_server_share_"
 OF_RECORDS = {
@@ -56,21 +58,18 @@ class Metrics(Collector):
 
     def __init__(self, cluster: BrokerCluster, max_groups: int = MAX_GROUPS) -> None:
         self._cluster = cluster
-        self._counts: Counts | None = None
-        self._max_groups = max_groups
+        self._counts = Counts(max_groups)
+        cluster.group_events.listen(self._counts.take)
         self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus's text format (`CONTENT_TYPE`). Counting starts with the first call."""
-        if self._counts is None:
-            self._counts = Counts(self._max_groups)
-            self._cluster.group_events.listen(self._counts.take)
-            self._registry.register(self)
+        """Return all metrics in Prometheus's text format (`CONTENT_TYPE`)."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        assert self._counts is not None, "it is registered with the first request"
         yield from read_gauges(self._cluster)
+        yield from of_groups(self._cluster)
         yield from of_logins(self._cluster)
         yield from read_counters(self._counts, self._cluster)
 
@@ -94,21 +93,22 @@ class Counts:
         self.records: Counter[tuple[int, str]] = Counter()  # by node and outcome, for records of share groups
         self.loads: Counter[int] = Counter()
         self.loading_us: Counter[int] = Counter()
-        self.by_group: Counter[str] = Counter()
-        self.beyond_limit = 0
+        self.by_group: Counter[tuple[str, str, str]] = Counter()  # by group, cause and client
+        self._groups: set[str] = set()
+        self._clients: set[str] = set()
 
     def take(self, recorded: Recorded) -> None:
         node, event = recorded.node_id, recorded.event
         match event.kind:
             case "rebalance_started":
                 self.rebalances[node, event.cause or "unknown"] += 1
-                self._of_group(event.group_id or "")
+                self._count_of_group(event)
             case "rebalance_completed":
                 self.completed[node] += 1
                 self.rebalancing_us[node] += int((event.detail or {}).get("total_us", 0))
             case "epoch_bumped":
                 self.epochs[node, event.cause or "unknown"] += 1
-                self._of_group(event.group_id or "")
+                self._count_of_group(event)
             case "group_reconciled":
                 self.reconciled[node] += 1
                 self.reconciling_us[node] += event.duration_us or 0
@@ -126,11 +126,17 @@ class Counts:
                 self.loads[node] += 1
                 self.loading_us[node] += event.duration_us or 0
 
-    def _of_group(self, group_id: str) -> None:
-        if group_id in self.by_group or len(self.by_group) < self.max_groups:
-            self.by_group[group_id] += 1
-        else:
-            self.beyond_limit += 1
+    def _count_of_group(self, event: GroupEvent) -> None:
+        group = _bounded(event.group_id or "", self._groups, self.max_groups)
+        client = _bounded(event.client_id or "", self._clients, MAX_CLIENTS)
+        self.by_group[group, event.cause or "unknown", client] += 1
+
+
+def _bounded(name: str, names: set[str], limit: int) -> str:
+    """Return the name if it is one of the first ones, or else OTHER_NAMES."""
+    if len(names) < limit:
+        names.add(name)
+    return name if name in names else OTHER_NAMES
 
 
 def _records_in(event: GroupEvent) -> int:
@@ -219,18 +225,13 @@ def read_counters(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     )
     yield _summary("partition_load_seconds", "Partitions that were loaded", nodes, counts.loads, counts.loading_us)
     by_group = CounterMetricFamily(
-        f"{PREFIX}rebalance_by_group",
-        f"Rebalances and epochs that began, of at most {counts.max_groups} groups",
-        labels=["group"],
+        "kafka_consumergroup_rebalances",
+        f"Rebalances and epochs that began, by cause and client, of at most {counts.max_groups} groups",
+        labels=["consumergroup", "cause", "client"],
     )
-    for group_id, count in counts.by_group.items():
-        by_group.add_metric([group_id], count)
+    for labels, count in counts.by_group.items():
+        by_group.add_metric(labels, count)
     yield by_group
-    yield CounterMetricFamily(
-        f"{PREFIX}rebalance_beyond_limit",
-        "Rebalances and epochs of groups without a counter of their own",
-        counts.beyond_limit,
-    )
 
 
 def _not_reported_yet(node: Node) -> int:

@@ -3,7 +3,8 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kohort.control.http.metrics import STATES, Metrics
+from kohort.control.http import lag_metrics
+from kohort.control.http.metrics import OTHER_NAMES, STATES, Metrics
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from tests.control.sharing_lab import SharingLab
@@ -14,10 +15,7 @@ P = "kafka_coordinator_group_"
 
 @pytest.fixture
 def metrics(lab: Lab) -> Metrics:
-    """Asked once, so that they count."""
-    metrics = Metrics(lab.laboratory.cluster)
-    metrics.text()
-    return metrics
+    return Metrics(lab.laboratory.cluster)
 
 
 def read(metrics: Metrics) -> dict[str, float]:
@@ -30,11 +28,20 @@ def read(metrics: Metrics) -> dict[str, float]:
     return found
 
 
-def test_nobody_listens_before_the_first_question(lab: Lab) -> None:
+def test_counting_starts_with_creation(lab: Lab) -> None:
     metrics, (coordinator,) = Metrics(lab.laboratory.cluster), lab.laboratory.cluster.coordinators
-    assert coordinator.observer is UNOBSERVED
-    metrics.text()
     assert coordinator.observer is not UNOBSERVED
+    lab.talk("given ada, bob share a stable group")
+    assert rebalances_of(read(metrics), lab.name("group")) == 2
+
+
+def rebalances_of(samples: dict[str, float], group: str) -> float:
+    """Return the rebalances of a group, over all causes and clients."""
+    return sum(
+        value
+        for name, value in samples.items()
+        if name.startswith("kafka_consumergroup_rebalances_total{") and name.endswith(f",{group}}}")
+    )
 
 
 def test_groups_by_state_members_and_partitions(lab: Lab, metrics: Metrics) -> None:
@@ -57,8 +64,8 @@ def test_rebalances_by_cause_and_group(lab: Lab, metrics: Metrics) -> None:
     assert told[f"{P}rebalance_total{{session_expired}}"] == 1
     assert told[f"{P}member_removal_total{{session_expired}}"] == 2
     started = sum(value for name, value in told.items() if name.startswith(f"{P}rebalance_total"))
-    assert told[f"{P}rebalance_by_group_total{{{lab.name('group')}}}"] == started
-    assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 0
+    assert rebalances_of(told, lab.name("group")) == started
+    assert told[f"kafka_consumergroup_rebalances_total{{session_expired,ada,{lab.name('group')}}}"] == 1
     # Bob's join superseded the first rebalance, in which no member had synced yet.
     assert (started, told[f"{P}completed_rebalance_seconds_count{{}}"]) == (3, 2)
 
@@ -76,7 +83,7 @@ def test_consumer_groups_by_state_and_epoch(lab: Lab, metrics: Metrics) -> None:
     assert told[f"{P}group_count{{classic,Stable}}"] == 0
     assert (told[f"{P}member_count{{classic}}"], told[f"{P}member_count{{consumer}}"]) == (0, 2)
     assert told[f"{P}epoch_bump_total{{join_new}}"] == 2
-    assert told[f"{P}rebalance_by_group_total{{{lab.name('group')}}}"] == 2
+    assert rebalances_of(told, lab.name("group")) == 2
     assert told[f"{P}reconciliation_seconds_count{{}}"] == 1, "ada alone, at once"
     lab.talk("""
         wait 1001 ms
@@ -135,9 +142,7 @@ def test_excess_groups_share_a_counter(lab: Lab) -> None:
               <- NONE
             """)
     told = read(metrics)
-    assert told[f"{P}rebalance_by_group_total{{g-0}}"] == 1
-    assert f"{P}rebalance_by_group_total{{g-1}}" not in told
-    assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 2
+    assert [rebalances_of(told, group) for group in ("g-0", "g-1", OTHER_NAMES)] == [1, 0, 2]
 
 
 def test_share_groups_and_record_outcomes(shared: SharingLab) -> None:
@@ -181,3 +186,55 @@ def test_streams_groups_by_state_and_epoch() -> None:
     assert (told[f"{P}group_count{{streams,NotReady}}"], told[f"{P}member_count{{streams}}"]) == (1, 1)
     assert told[f"{P}epoch_bump_total{{join_new}}"] == 1
     lab.stage.close()
+
+
+LAG = "kafka_consumergroup_"
+
+
+def test_lag_of_each_partition(lab: Lab, metrics: Metrics) -> None:
+    topics = lab.laboratory.topics
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a stable group
+        ada OffsetCommit v8 {generation_id: 1, offsets: {$topic: {0: 1, 1: 0}}}
+          <- {topics: [...]}
+        """)
+    group, topic = lab.name("group"), lab.name("topic")
+    clock = lab.laboratory.clock
+    topics.append(topic, "a", timestamp=clock.now_ms() + clock.epoch_ms - 60_000)
+    topics.append(topic, "b", "c", timestamp=clock.now_ms() + clock.epoch_ms - 30_000)
+    samples = read(metrics)
+    assert samples[f"{LAG}current_offset{{{group},0,{topic}}}"] == 1
+    assert [samples[f"{LAG}lag{{{group},{index},{topic}}}"] for index in (0, 1)] == [2, 0]
+    assert samples[f"{LAG}lag_seconds{{{group},0,{topic}}}"] == pytest.approx(30, abs=0.1)
+    assert samples[f"{LAG}lag_seconds{{{group},1,{topic}}}"] == 0
+    assert samples[f"{LAG}members{{{group}}}"] == 1
+    assert samples[f"{LAG}state{{{group},Stable}}"] == 1
+
+
+def test_series_are_bounded(lab: Lab, metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lag_metrics, "MAX_PARTITIONS", 1)
+    monkeypatch.setattr(lag_metrics, "MAX_GROUPS", 0)
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a stable group
+        ada OffsetCommit v8 {generation_id: 1, offsets: {$topic: {0: 0, 1: 0}}}
+          <- {topics: [...]}
+        """)
+    samples = read(metrics)
+    assert sum(name.startswith(f"{LAG}lag{{") for name in samples) == 1
+    assert not any(name.startswith(f"{LAG}members") for name in samples)
+    assert samples[f"{LAG}series_beyond_limit{{partitions}}"] == 1
+    assert samples[f"{LAG}series_beyond_limit{{groups}}"] == 1
+
+
+def test_lag_of_deleted_topic_is_gone(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a stable group
+        ada OffsetCommit v8 {generation_id: 1, offsets: {$topic: {0: 5}}}
+          <- {topics: [...]}
+        """)
+    assert any(name.startswith(f"{LAG}lag{{") for name in read(metrics))
+    lab.laboratory.topics.delete(lab.name("topic"))
+    assert not any(name.startswith(f"{LAG}lag{{") for name in read(metrics))

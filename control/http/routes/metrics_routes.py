@@ -14,7 +14,7 @@ router = APIRouter(tags=["metrics"])
     "/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}}
 )
 async def read(request: Request, server: TheServer) -> Response:
-    """Return metrics of the groups of all nodes in Prometheus's text format. Counting starts with the first request."""
+    """Return metrics of the groups of all nodes in Prometheus's text format."""
     kept = request.app.state
     if not hasattr(kept, "metrics"):
         kept.metrics = Metrics(server.cluster)

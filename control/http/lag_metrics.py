@@ -1,0 +1,82 @@
+"""Members, state, committed offsets and lag of each group as Prometheus metrics, under the names of kafka_exporter.
+
+Dashboards and alerts for kafka_exporter therefore work here. It has no state and no lag in seconds; these are named in
+the same way. Source: github.com/danielqsj/kafka_exporter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from kohort.protocol.batches import read_batch
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.storage.log import PartitionLog
+
+MAX_GROUPS = 1_000  # groups with series for members and state
+MAX_PARTITIONS = 2_000  # partitions of groups with series for offset and lag: 50 ms of a request
+LABELS = ["consumergroup", "topic", "partition"]
+MS_PER_S = 1_000
+
+
+def of_groups(cluster: BrokerCluster) -> Iterator[Metric]:
+    members = GaugeMetricFamily("kafka_consumergroup_members", "Members of a group", labels=LABELS[:1])
+    states = GaugeMetricFamily(
+        "kafka_consumergroup_state", "1 for the current state of a group", labels=[*LABELS[:1], "state"]
+    )
+    offsets = GaugeMetricFamily("kafka_consumergroup_current_offset", "Committed offset", labels=LABELS)
+    lags = GaugeMetricFamily(
+        "kafka_consumergroup_lag", "Offsets between the committed offset and the end", labels=LABELS
+    )
+    seconds = GaugeMetricFamily(
+        "kafka_consumergroup_lag_seconds",
+        "Age of the batch that contains the next record of the group, or 0",
+        labels=LABELS,
+    )
+    left_out = GaugeMetricFamily(
+        "kafka_consumergroup_series_beyond_limit",
+        f"Groups above {MAX_GROUPS:,}, and partitions of groups above {MAX_PARTITIONS:,}, without series",
+        labels=["of"],
+    )
+    wall_ms = cluster.clock.now_ms() + cluster.clock.epoch_ms
+    by_id = {id_: group for coordinator in cluster.coordinators for id_, group in coordinator.groups.items()}
+    groups = [group for _, group in sorted(by_id.items())]
+    for group in groups[:MAX_GROUPS]:
+        members.add_metric([group.group_id], len(group.members))
+        states.add_metric([group.group_id, group.state_name], 1)
+    partitions = 0
+    for group in groups:
+        for topic, index, commit in group.offsets or ():
+            log = _log_of(cluster, topic, index)
+            if log is None:
+                continue
+            partitions += 1
+            if partitions <= MAX_PARTITIONS:
+                labels = [group.group_id, topic, str(index)]
+                position = max(commit.offset, log.log_start_offset)
+                offsets.add_metric(labels, commit.offset)
+                lags.add_metric(labels, max(0, log.high_watermark - position))
+                seconds.add_metric(labels, _waited_s(log, position, wall_ms))
+    left_out.add_metric(["groups"], max(0, len(groups) - MAX_GROUPS))
+    left_out.add_metric(["partitions"], max(0, partitions - MAX_PARTITIONS))
+    yield from (members, states, offsets, lags, seconds, left_out)
+
+
+def _log_of(cluster: BrokerCluster, topic_name: str, index: int) -> PartitionLog | None:
+    topic = cluster.topics.by_name(topic_name)
+    partition = topic.partition(index) if topic is not None else None
+    return None if partition is None else partition.log
+
+
+def _waited_s(log: PartitionLog, position: int, wall_ms: int) -> float:
+    """Return the age of the first record from a position on, by the first timestamp of its batch."""
+    if position >= log.high_watermark:
+        return 0.0
+    chunks = log.read(position, 1)
+    if not chunks:
+        return 0.0
+    return max(0, wall_ms - read_batch(chunks[0]).base_timestamp) / MS_PER_S

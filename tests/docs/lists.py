@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
+from kohort.control.http.lag_metrics import of_groups
 from kohort.control.http.login_metrics import of_logins
 from kohort.control.http.metrics import Counts, read_counters, read_gauges
 from kohort.pipeline.live.follow_metrics import FollowMetrics
@@ -42,7 +43,7 @@ def metrics(mark: str) -> str:
     lab = Lab()
     try:
         cluster = lab.laboratory.cluster
-        of_broker = [*read_gauges(cluster), *of_logins(cluster), *read_counters(Counts(), cluster)]
+        of_broker = [*read_gauges(cluster), *of_groups(cluster), *of_logins(cluster), *read_counters(Counts(), cluster)]
     finally:
         lab.stage.close()
     following = FollowMetrics().registry._collector_to_names
@@ -52,7 +53,7 @@ def metrics(mark: str) -> str:
         mark,
         "## Of a broker",
         "",
-        "`kohort serve --control 9099` serves them at `/metrics`. Counting starts with the first request.",
+        "`kohort serve --control 9099` serves them at `/metrics`. Counting starts with the broker.",
         *_families((family, getattr(family, "_labelnames", ())) for family in of_broker),
         "",
         "## Of a run that follows a cluster",

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import google_crc32c
 
-from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.records.record_writer import encode_key, encode_value
 
 START_MS = 1_760_000_000_000
 _CRC_AT, _CHECKED_FROM, _TIMES_AT = 17, 21, 27

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kohort.base.logs import log
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.protocol.batches import BatchInfo, read_batches
 from kohort.protocol.errors import DecodeError
+from kohort.protocol.records.schema import RecordError
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Loader(Protocol):
         """Apply the records of a batch in `data`. For a large one the remaining steps are returned.
 
         Raises:
-            UnreadableRecord: As the steps do.
+            RecordError: As the steps do.
             DecodeError: As the steps do.
         """
         ...
@@ -109,7 +109,7 @@ class Replay:
                 offset=self._offset,
             )
             return STEP_BYTES
-        except (UnreadableRecord, DecodeError) as problem:
+        except (RecordError, DecodeError) as problem:
             self.over = True
             self._loader.fail()
             log.warning(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_group_records import value_of
+from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.member_epochs import check_commit, check_fetch
@@ -156,7 +156,7 @@ class ConsumerGroup(SubscribingGroup):
         return set_value(self.regexes, name, value) if kind is Kind.REGEX else None
 
     def record_of(self, change: Change) -> Record:
-        return key_of(self.group_id, change.kind, change.name), value_of(change)
+        return key_of(self.group_id, change.kind, change.name), CONSUMER_RECORDS.value_of(change)
 
     def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten | None:
         return self.coordinator.consumer_observer.changed(changes, cause)

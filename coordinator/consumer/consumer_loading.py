@@ -3,7 +3,7 @@
 from functools import partial
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_group_records import read_change
+from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
 from kohort.coordinator.consumer.progress import begin_sessions
 from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -15,7 +15,7 @@ def consumer_loading(coordinator: GroupCoordinator, partition: int) -> ModernLoa
     def new_group(group_id: str) -> ConsumerGroup:
         return ConsumerGroup(coordinator, group_id, partition)
 
-    return ModernLoading(read_change, Kind.GROUP_EPOCH, new_group, partial(_begin, coordinator))
+    return ModernLoading(CONSUMER_RECORDS.read_change, Kind.GROUP_EPOCH, new_group, partial(_begin, coordinator))
 
 
 def _begin(coordinator: GroupCoordinator, group: ConsumerGroup, now_ms: int) -> None:

@@ -22,8 +22,6 @@ from kohort.coordinator.offsets.offsets_topic_records import (
     GroupKey,
     GroupValue,
     OffsetKey,
-    RecordReader,
-    UnreadableRecord,
     offset_key,
     read_group_value,
     read_key,
@@ -33,6 +31,8 @@ from kohort.coordinator.offsets.pending_offsets import PendingOffsets
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_values, read_marker
 from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.records.record_reader import RecordReader
+from kohort.protocol.records.schema import RecordError
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
@@ -61,10 +61,10 @@ class PendingTransaction:
         self.values: dict[bytes, tuple[int, bytes | None]] = {}
 
     def take(self, records: Iterable[tuple[bytes | None, bytes | None]], order: int) -> None:
-        """Add the records of a batch, which follow `order` other records. Raises records.UnreadableRecord."""
+        """Add the records of a batch, which follow `order` other records. Raises RecordError."""
         for number, (key, value) in enumerate(records, order):
             if key is None:
-                raise UnreadableRecord("a record without a key")
+                raise RecordError("a record without a key")
             self.values[key] = number, value
 
 
@@ -102,7 +102,7 @@ class Loading:
         """Apply the records of a batch in `data`; those of a transaction are applied when its marker follows.
 
         Raises:
-            DecodeError: The bytes are not a batch. Also records.UnreadableRecord.
+            DecodeError: The bytes are not a batch. Also RecordError.
         """
         if batch.attributes & CONTROL:
             self._end_transaction(data, batch)
@@ -119,7 +119,7 @@ class Loading:
                 commits[key] = value
                 replaced += 1
             elif key is None:
-                raise UnreadableRecord("a record without a key")
+                raise RecordError("a record without a key")
             else:
                 self.apply(key, value)
         self.records += replaced
@@ -127,7 +127,7 @@ class Loading:
     def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
         """Apply the next record. A later one with the same key replaces it, and one without a value deletes it.
 
-        Records of unknown types are skipped. Raises records.UnreadableRecord.
+        Records of unknown types are skipped. Raises RecordError.
 
         Args:
             order: Original position of a record whose transaction has ended now.
@@ -223,8 +223,8 @@ class Loading:
                 continue
             try:
                 partitions[partition] = CommittedOffset.of(read_offset_value(value))
-            except UnreadableRecord as error:
-                raise UnreadableRecord(f"{read_key(key)}: {error}") from error
+            except RecordError as error:
+                raise RecordError(f"{read_key(key)}: {error}") from error
 
     def prepare(self, now_ms: int) -> bool:
         """Decode some commits or create some groups, before `finish` starts their sessions. Return whether more remain.
@@ -331,7 +331,7 @@ class Loading:
 def load(
     coordinator: GroupCoordinator, partition: int, records: Iterable[tuple[bytes, bytes | None]], now_ms: int
 ) -> int:
-    """Load all records of a partition. Return the number of groups. Raises records.UnreadableRecord."""
+    """Load all records of a partition. Return the number of groups. Raises RecordError."""
     loading = Loading(coordinator, partition)
     try:
         for key, value in records:

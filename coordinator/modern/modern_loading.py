@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import Change
 from kohort.coordinator.modern.timers import stop_all
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader
+from kohort.protocol.records.record_reader import RecordReader
 
 if TYPE_CHECKING:
     from kohort.coordinator.coordinator import GroupCoordinator
@@ -40,7 +40,7 @@ class ModernLoading(Generic[G]):
         """Apply a record; `key` is positioned after the record type.
 
         Raises:
-            UnreadableRecord: The record cannot be decoded.
+            RecordError: The record cannot be decoded.
         """
         read = self._read(kind, key, value)
         if read is None:

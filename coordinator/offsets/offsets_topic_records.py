@@ -1,21 +1,18 @@
 """Keys and values of `__consumer_offsets` in Kafka's format (offsets-topic §4, §5).
 
-Written are type 1 (offset commit: value version 4, or 3 as up to 4.0, or 1 with its own expiry) and type 2 (group
-metadata: value version 3). Every version since Kafka 0.9 can be read.
+These records are written by hand, because commits are frequent and classic groups large: type 1 (offset commit: value
+version 4, or 3 as up to 4.0, or 1 with its own expiry) and type 2 (group metadata: value version 3). Every version
+since Kafka 0.9 can be read, by the table of layouts.
 """
 
 import struct
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from kohort.protocol.records.layouts import CONSUMER_OFFSETS, GROUP_METADATA, OFFSET_COMMIT, OFFSET_COMMIT_LEGACY
+from kohort.protocol.records.record_reader import RecordReader, read_value
 from kohort.protocol.wire import compact_length
-
-T = TypeVar("T")
-
-OFFSET_COMMIT: Final = 1
-GROUP_METADATA: Final = 2
 
 LONGEST_TEXT: Final = 32_767  # maximum bytes of a text in a key or in group metadata
 
@@ -32,9 +29,8 @@ _NO_TAGS: Final = b"\x00"
 _TOPIC_ID_TAG: Final = b"\x01\x00\x10"
 _LONGEST_SHORT: Final = 127  # maximum length of a compact text whose length takes one byte
 
-
-class UnreadableRecord(ValueError):
-    """A record of an unknown type or version, or a truncated one."""
+_OFFSET_LAYOUT: Final = CONSUMER_OFFSETS.values[OFFSET_COMMIT][0]
+_GROUP_LAYOUT: Final = CONSUMER_OFFSETS.values[GROUP_METADATA][0]
 
 
 class OffsetKey(NamedTuple):
@@ -154,11 +150,12 @@ def group_value(group: GroupValue) -> bytes:
 def read_key(key: bytes) -> OffsetKey | GroupKey | None:
     """Return the key, or None for the records of consumer, share and streams groups.
 
-    Raises UnreadableRecord for truncated bytes.
+    Raises:
+        RecordError: The bytes are truncated.
     """
     reader = RecordReader(key)
     record_type = reader.int16()
-    if record_type in (0, OFFSET_COMMIT):
+    if record_type in (OFFSET_COMMIT_LEGACY, OFFSET_COMMIT):
         return OffsetKey(reader.string(), reader.string(), reader.int32())
     if record_type == GROUP_METADATA:
         return GroupKey(reader.string())
@@ -166,8 +163,16 @@ def read_key(key: bytes) -> OffsetKey | GroupKey | None:
 
 
 def read_offset_value(value: bytes) -> OffsetValue:
-    """Return an offset commit of version 0 to 4. Raises UnreadableRecord."""
-    return _read_usual_offset_value(value) or _read_any_offset_value(value)
+    """Return an offset commit of any version.
+
+    Raises:
+        RecordError: The version is unknown, or the bytes are truncated.
+    """
+    usual = _read_usual_offset_value(value)
+    if usual is not None:
+        return usual
+    *fields, topic_id = read_value(_OFFSET_LAYOUT, value)
+    return OffsetValue._make((*fields, _topic_id(topic_id)))
 
 
 def _read_usual_offset_value(value: bytes) -> OffsetValue | None:
@@ -202,63 +207,14 @@ def _topic_id(raw: bytes) -> UUID | None:
     return UUID(bytes=raw) if any(raw) else None
 
 
-def _read_any_offset_value(value: bytes) -> OffsetValue:
-    reader = RecordReader(value)
-    version = reader.int16()
-    if not 0 <= version <= 4:
-        raise UnreadableRecord(f"unsupported version {version} of an offset commit; expected 0 to 4")
-    offset = reader.int64()
-    leader_epoch = reader.int32() if version >= 3 else -1
-    metadata = reader.compact_string() if version >= 4 else reader.string()
-    commit_timestamp_ms = reader.int64()
-    expire_timestamp_ms = reader.int64() if version == 1 else -1
-    topic_id = None
-    if version >= 4 and (raw := reader.tags().get(0)) is not None and any(raw):
-        if len(raw) != 16:
-            raise UnreadableRecord(f"a topic id has {len(raw)} bytes; expected 16")
-        topic_id = _topic_id(raw)
-    return OffsetValue(
-        offset=offset,
-        leader_epoch=leader_epoch,
-        metadata=metadata,
-        commit_timestamp_ms=commit_timestamp_ms,
-        expire_timestamp_ms=expire_timestamp_ms,
-        topic_id=topic_id,
-    )
-
-
 def read_group_value(value: bytes) -> GroupValue:
-    reader = RecordReader(value)
-    version = reader.int16()
-    if not 0 <= version <= 3:  # version 4 is defined, but no release writes it
-        raise UnreadableRecord(f"unsupported version {version} of group metadata; expected 0 to 3")
-    protocol_type = reader.string()
-    generation_id = reader.int32()
-    protocol_name = reader.nullable_string()
-    leader_id = reader.nullable_string()
-    state_timestamp_ms = reader.int64() if version >= 2 else -1
-    members = tuple(_member(reader, version) for _ in range(reader.int32()))
-    return GroupValue(
-        protocol_type=protocol_type,
-        generation_id=generation_id,
-        protocol_name=protocol_name,
-        leader_id=leader_id,
-        state_timestamp_ms=state_timestamp_ms,
-        members=members,
-    )
+    """Return a classic group of any version.
 
-
-def _member(reader: "RecordReader", version: int) -> MemberValue:
-    return MemberValue(
-        member_id=reader.string(),
-        group_instance_id=reader.nullable_string() if version >= 3 else None,
-        client_id=reader.string(),
-        client_host=reader.string(),
-        rebalance_timeout_ms=reader.int32() if version >= 1 else -1,
-        session_timeout_ms=reader.int32(),
-        subscription=reader.blob(),
-        assignment=reader.blob(),
-    )
+    Raises:
+        RecordError: The version is unknown, or the bytes are truncated.
+    """
+    *fields, members = read_value(_GROUP_LAYOUT, value)
+    return GroupValue._make((*fields, tuple(map(MemberValue._make, members))))
 
 
 def _string(text: str) -> bytes:
@@ -268,83 +224,3 @@ def _string(text: str) -> bytes:
 
 def _nullable(text: str | None) -> bytes:
     return _NULL if text is None else _string(text)
-
-
-class RecordReader:
-    """Reads values from the front of a record; raises UnreadableRecord if bytes are missing."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def _take(self, size: int) -> bytes:
-        end = self._at + size
-        if size < 0 or end > len(self._data):
-            raise UnreadableRecord(f"truncated record: {len(self._data)} bytes, expected at least {end}")
-        data = self._data[self._at : end]
-        self._at = end
-        return data
-
-    def int8(self) -> int:
-        return int.from_bytes(self._take(1), "big", signed=True)
-
-    def int16(self) -> int:
-        return int.from_bytes(self._take(2), "big", signed=True)
-
-    def int32(self) -> int:
-        return int.from_bytes(self._take(4), "big", signed=True)
-
-    def int64(self) -> int:
-        return int.from_bytes(self._take(8), "big", signed=True)
-
-    def uvarint(self) -> int:
-        value = shift = 0
-        while (byte := self._take(1)[0]) & 128:
-            value |= (byte & 127) << shift
-            shift += 7
-            if shift > 28:
-                raise UnreadableRecord("a length is encoded in more than five bytes")
-        return value | byte << shift
-
-    def _text(self, size: int) -> str:
-        try:
-            return self._take(size).decode()
-        except UnicodeDecodeError as error:
-            raise UnreadableRecord(str(error)) from None
-
-    def string(self) -> str:
-        return self._text(self.int16())
-
-    def nullable_string(self) -> str | None:
-        size = self.int16()
-        return None if size < 0 else self._text(size)
-
-    def compact_string(self) -> str:
-        return self._text(self.uvarint() - 1)
-
-    def compact_nullable_string(self) -> str | None:
-        size = self.uvarint() - 1
-        return None if size < 0 else self._text(size)
-
-    def compact_bytes(self) -> bytes:
-        return self._take(self.uvarint() - 1)
-
-    def uuid(self) -> UUID:
-        return UUID(bytes=self._take(16))
-
-    def array(self, element: Callable[[], T]) -> list[T]:
-        """Return the elements of a compact array; a null array is empty."""
-        return [element() for _ in range(self.count())]
-
-    def count(self) -> int:
-        """Return the length of a compact array. It is bounded because each element takes at least a byte."""
-        count = self.uvarint() - 1
-        if count > len(self._data) - self._at:
-            raise UnreadableRecord(f"{count} elements in {len(self._data) - self._at} bytes")
-        return count
-
-    def blob(self) -> bytes:
-        return self._take(self.int32())
-
-    def tags(self) -> dict[int, bytes]:
-        return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}

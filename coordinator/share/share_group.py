@@ -15,7 +15,7 @@ from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.modern.subscribing_group import SubscribingGroup
 from kohort.coordinator.modern.timers import resume_sessions
 from kohort.coordinator.offsets.offsets import CommittedOffset
-from kohort.coordinator.share.share_group_records import value_of
+from kohort.coordinator.share.share_group_records import SHARE_RECORDS
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from kohort.coordinator.share.share_member import FIRST, ShareMember
 from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, ShareMetadata
@@ -123,7 +123,7 @@ class ShareGroup(SubscribingGroup):
         return self._set_member(name, value)
 
     def record_of(self, change: Change) -> Record:
-        return key_of(self.group_id, change.kind, change.name), value_of(change)
+        return key_of(self.group_id, change.kind, change.name), SHARE_RECORDS.value_of(change)
 
     def _set_states(self, value: StatePartitions | None) -> StatePartitions | None:
         previous = self.states if self.has_states else None

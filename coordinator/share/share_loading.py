@@ -6,14 +6,14 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_group_records import read_change
+from kohort.coordinator.share.share_group_records import SHARE_RECORDS
 from kohort.coordinator.share.share_sessions import keep_alive
 from kohort.coordinator.share.share_values import ShareKind
 
 
 def share_loading(coordinator: GroupCoordinator) -> ModernLoading[ShareGroup]:
     begin = partial(_begin, coordinator)
-    return ModernLoading(read_change, ShareKind.GROUP_EPOCH, coordinator.new_share_group, begin)
+    return ModernLoading(SHARE_RECORDS.read_change, ShareKind.GROUP_EPOCH, coordinator.new_share_group, begin)
 
 
 def _begin(coordinator: GroupCoordinator, group: ShareGroup, now_ms: int) -> None:

@@ -15,9 +15,10 @@ from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append, Effect
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState
-from kohort.coordinator.share_state.share_state_records import SNAPSHOT, state_key
+from kohort.coordinator.share_state.share_state_records import state_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.records.layouts import SHARE_SNAPSHOT
 from kohort.protocol.releases import RULES_OF_4_3, Rules
 from kohort.purgatory import Purgatory, work_in_turns
 
@@ -145,7 +146,7 @@ class ShareCoordinator(CoordinatorContext):
                 states.pop(key, None)
             on_written(error, now_ms)
 
-        self.append(key, SNAPSHOT, tombstone(), written, now_ms)
+        self.append(key, SHARE_SNAPSHOT, tombstone(), written, now_ms)
 
     def active_states(self) -> Iterator[tuple[int, dict[SharePartitionKey, ShareState]]]:
         for partition, shard in list(self.shards.items()):

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import NO_EPOCH, ShareState
-from kohort.coordinator.share_state.share_state_records import SNAPSHOT, read_snapshot, read_state_key, read_update
+from kohort.coordinator.share_state.share_state_records import read_snapshot, read_state_key, read_update
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, combining
 from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
+from kohort.protocol.records.layouts import SHARE_SNAPSHOT
+from kohort.protocol.records.schema import RecordError
 
 
 class ShareStateLoading:
@@ -30,7 +31,7 @@ class ShareStateLoading:
         """Apply the records of a batch, or those that fit into one slice, and return steps for the remaining ones.
 
         Raises:
-            UnreadableRecord: The key or value of a record is invalid. The steps raise it, too.
+            RecordError: The key or value of a record is invalid. The steps raise it, too.
             DecodeError: The batch is invalid. The steps raise it, too.
         """
         if batch.attributes & CONTROL:
@@ -42,7 +43,7 @@ class ShareStateLoading:
         pace = Pace()
         for key, value in keys_and_values(data, batch):
             if key is None:
-                raise UnreadableRecord("record without key")
+                raise RecordError("record without key")
             self.records += 1
             kind_and_key = read_state_key(key)
             if kind_and_key is not None:
@@ -52,7 +53,7 @@ class ShareStateLoading:
         """Apply a record of a batch with base offset `offset`. A snapshot replaces everything before it."""
         if value is None:
             self._states.pop(key, None)
-        elif kind == SNAPSHOT:
+        elif kind == SHARE_SNAPSHOT:
             state = yield from read_snapshot(value, pace)
             state.batches = yield from combining(state.batches, state.start_offset, pace)
             state.snapshot_offset = offset

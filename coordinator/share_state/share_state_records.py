@@ -2,16 +2,17 @@
 
 import struct
 from collections.abc import Generator, Sequence
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
-from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState, StateUpdate
+from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
 from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.protocol.records.layouts import NO_COUNT, SHARE_GROUP_STATE, SHARE_SNAPSHOT, SHARE_UPDATE
+from kohort.protocol.records.record_reader import RecordReader
+from kohort.protocol.records.schema import RecordError
 from kohort.protocol.wire import INT, compact_length, string, tag, unsigned_varint
-
-SNAPSHOT, UPDATE = 0, 1  # record types, which are the versions of their keys
 
 VALUE_VERSION: Final = 0
 
@@ -55,7 +56,7 @@ def _batches(batches: Sequence[StateBatch], pace: Pace) -> Generator[None, None,
 
 
 def _tags(delivery_complete_count: int) -> bytes:
-    if delivery_complete_count == UNKNOWN_COUNT:
+    if delivery_complete_count == NO_COUNT:
         return b"\x00"
     return unsigned_varint(1) + tag(_DELIVERY_COMPLETE_COUNT, INT.pack(delivery_complete_count))
 
@@ -64,58 +65,40 @@ def read_state_key(key: bytes) -> tuple[int, SharePartitionKey] | None:
     """Return the record type and the share partition of a key, or None if its type is unknown.
 
     Raises:
-        UnreadableRecord: The key is invalid.
+        RecordError: The key is invalid.
     """
     reader = RecordReader(key)
     kind = reader.int16()
-    if kind not in (SNAPSHOT, UPDATE):
+    if kind not in SHARE_GROUP_STATE.keys:
         return None
-    return kind, SharePartitionKey(reader.string(), reader.uuid(), reader.int32())
+    group_id, topic_id, partition = reader.struct(SHARE_GROUP_STATE.keys[kind])
+    return kind, SharePartitionKey(group_id, UUID(bytes=topic_id), partition)
 
 
 def read_snapshot(value: bytes, pace: Pace) -> Generator[None, None, ShareState]:
     """Parse a snapshot. Yield so that other requests are served.
 
     Raises:
-        UnreadableRecord: The value is invalid.
+        RecordError: The value is invalid.
     """
-    reader = _reader(value)
-    epochs = reader.int32(), reader.int32(), reader.int32()
-    start_offset, created_ms, written_ms = reader.int64(), reader.int64(), reader.int64()
-    batches = yield from _read_batches(reader, pace)
-    return ShareState(*epochs, start_offset, _read_count(reader), batches, created_ms, written_ms)
+    row = yield from _read(SHARE_SNAPSHOT, value, pace)
+    snapshot_epoch, state_epoch, leader_epoch, start_offset, count, created_ms, written_ms, batches = row
+    return ShareState(snapshot_epoch, state_epoch, leader_epoch, start_offset, count, batches, created_ms, written_ms)
 
 
 def read_update(value: bytes, pace: Pace) -> Generator[None, None, StateUpdate]:
     """Parse an update. Yield so that other requests are served.
 
     Raises:
-        UnreadableRecord: The value is invalid.
+        RecordError: The value is invalid.
     """
-    reader = _reader(value)
-    snapshot_epoch, leader_epoch, start_offset = reader.int32(), reader.int32(), reader.int64()
-    batches = yield from _read_batches(reader, pace)
-    return StateUpdate(snapshot_epoch, leader_epoch, start_offset, _read_count(reader), batches)
+    return StateUpdate(*(yield from _read(SHARE_UPDATE, value, pace)))
 
 
-def _reader(value: bytes) -> RecordReader:
-    reader = RecordReader(value)
+def _read(kind: int, value: bytes, pace: Pace) -> Generator[None, None, tuple[Any, ...]]:
+    """Read a value like `read_value`, but only some of its batches at once."""
+    reader = RecordReader(value, flexible=True)
     version = reader.int16()
     if version != VALUE_VERSION:
-        raise UnreadableRecord(f"unsupported version {version} of a share state; expected {VALUE_VERSION}")
-    return reader
-
-
-def _read_batches(reader: RecordReader, pace: Pace) -> Generator[None, None, list[StateBatch]]:
-    batches: list[StateBatch] = []
-    for _ in range(reader.count()):
-        batches.append(StateBatch(reader.int64(), reader.int64(), reader.int8(), reader.int16()))
-        reader.tags()
-        if pace.add():
-            yield
-    return batches
-
-
-def _read_count(reader: RecordReader) -> int:
-    raw = reader.tags().get(_DELIVERY_COMPLETE_COUNT)
-    return UNKNOWN_COUNT if raw is None else int.from_bytes(raw, "big", signed=True)
+        raise RecordError(f"unsupported version {version} of a share state; expected {VALUE_VERSION}")
+    return (yield from reader.struct_in_steps(SHARE_GROUP_STATE.values[kind][0].body, StateBatch, pace.add))

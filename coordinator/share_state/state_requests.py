@@ -12,7 +12,7 @@ from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import NO_EPOCH, UNKNOWN_COUNT, ShareState, StateUpdate
-from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, update_value
+from kohort.coordinator.share_state.share_state_records import snapshot_value, update_value
 from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatch, combining
 from kohort.coordinator.share_state.state_outcome import (
     MESSAGES,
@@ -24,6 +24,7 @@ from kohort.coordinator.share_state.state_outcome import (
     refused,
 )
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.records.layouts import SHARE_SNAPSHOT, SHARE_UPDATE
 
 _NONE: Final = ErrorCode.none
 _NEGATIVE_PARTITION: Final = refused(ErrorCode.invalid_request, "The partition id cannot be a negative number.")
@@ -227,7 +228,7 @@ def _write(
         else:
             on_outcome(_not_written(error), now_ms)
 
-    coordinator.append(key, UPDATE, update(), written, now_ms)
+    coordinator.append(key, SHARE_UPDATE, update(), written, now_ms)
 
 
 def _without_loss(state: ShareState, write: StateWrite) -> StateWrite:
@@ -288,7 +289,7 @@ def write_snapshot(
         else:
             on_outcome(_not_written(error), now_ms)
 
-    coordinator.append(key, SNAPSHOT, make(), written, now_ms)
+    coordinator.append(key, SHARE_SNAPSHOT, make(), written, now_ms)
 
 
 def _not_written(error: ErrorCode) -> StateOutcome:

@@ -12,7 +12,7 @@ from kohort.coordinator.modern.modern_member import ModernMember
 from kohort.coordinator.modern.modern_values import Change, CommittedPartition, Record, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.offsets.offsets import CommittedOffset
-from kohort.coordinator.streams.streams_group_records import value_of
+from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import (
     NOT_VALIDATED,
     Pairs,
@@ -177,7 +177,7 @@ class StreamsGroup(ModernGroup):
     def record_of(self, change: Change) -> Record:
         key, encoded = key_of(self.group_id, change.kind, change.name), self.encoded_topology
         if encoded is None or encoded[0] is not change.value:
-            return key, value_of(change)
+            return key, STREAMS_RECORDS.value_of(change)
         self.encoded_topology = None
         return key, encoded[1]
 

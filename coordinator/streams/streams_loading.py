@@ -4,13 +4,13 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.modern_loading import ModernLoading, unload_groups
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_group_records import read_change
+from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.coordinator.streams.streams_sessions import begin_timers
 
 
 def streams_loading(coordinator: GroupCoordinator) -> ModernLoading[StreamsGroup]:
-    return ModernLoading(read_change, StreamsKind.GROUP_EPOCH, coordinator.new_streams_group, _begin)
+    return ModernLoading(STREAMS_RECORDS.read_change, StreamsKind.GROUP_EPOCH, coordinator.new_streams_group, _begin)
 
 
 def _begin(group: StreamsGroup, now_ms: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 Tasks = Mapping[str, frozenset[int]]  # Partitions by subtopology id; each is a task. No subtopology has an empty set.
 
@@ -21,8 +22,7 @@ class TaskSets:
 NO_TASK_SETS = TaskSets()
 
 
-@dataclass(frozen=True, slots=True)
-class TopicInfo:
+class TopicInfo(NamedTuple):
     """Internal topic of Kafka Streams, as described by a topology."""
 
     name: str
@@ -31,8 +31,7 @@ class TopicInfo:
     topic_configs: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CopartitionGroup:
+class CopartitionGroup(NamedTuple):
     """Sources of a subtopology that must have the same number of partitions, by index."""
 
     source_topics: tuple[int, ...] = ()
@@ -40,8 +39,7 @@ class CopartitionGroup:
     repartition_source_topics: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Subtopology:
+class Subtopology(NamedTuple):
     """Part of a topology that is connected with the others by repartition topics only."""
 
     subtopology_id: str
@@ -53,8 +51,7 @@ class Subtopology:
     copartition_groups: tuple[CopartitionGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(NamedTuple):
     """Topology of an application, as described by its members."""
 
     epoch: int = 0

@@ -3,12 +3,12 @@
 from typing import ClassVar
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.transactions.ending import finish
 from kohort.coordinator.transactions.transaction import ENDING, Transaction
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction_records import read_transaction_key, read_transaction_value
 from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
+from kohort.protocol.records.schema import RecordError
 
 
 class TransactionLoading:
@@ -25,12 +25,12 @@ class TransactionLoading:
         coordinator.shards[partition] = Shard.LOADING, leader_epoch
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Apply the records of a batch. Raises records.UnreadableRecord, DecodeError."""
+        """Apply the records of a batch. Raises RecordError, DecodeError."""
         if batch.attributes & CONTROL:
             return
         for key, value in keys_and_values(data, batch):
             if key is None:
-                raise UnreadableRecord("a record without a key")
+                raise RecordError("a record without a key")
             self.records += 1
             transactional_id = read_transaction_key(key)
             if transactional_id is None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from kohort.pipeline.history.events_by_kind import is_arrival
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Swap, TopicPartition, by_offset
-from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
+from kohort.protocol.records.layouts import GROUP_EPOCH, GROUP_METADATA
 
 
 @dataclass(slots=True)

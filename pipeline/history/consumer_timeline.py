@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member, TopicPartition, by_offset
-from kohort.pipeline.records import layouts as kinds
 from kohort.pipeline.silver.silver_rows import GroupRecord
+from kohort.protocol.records import layouts as kinds
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 LEFT_FOR_A_WHILE = -2

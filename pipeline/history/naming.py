@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kohort.pipeline.history.events_by_kind import is_arrival
 from kohort.pipeline.history.inputs import GroupInput, by_offset
-from kohort.pipeline.records.layouts import GROUP_METADATA
+from kohort.protocol.records.layouts import GROUP_METADATA
 
 SESSION_MS = 45_000  # default session timeout of clients and brokers, for members whose own isn't known
 LATE_MS = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kohort.pipeline.history.inputs import GroupInput, by_offset
-from kohort.pipeline.records.layouts import SHARE_MEMBER
+from kohort.protocol.records.layouts import SHARE_MEMBER
 
 # Ends of a stay. A leaving and an expired member write the same records; only events distinguish them.
 VANISHED, LEFT, UNKNOWN = "vanished", "left", "unknown"

@@ -13,7 +13,6 @@ import pyarrow as pa
 from kohort.pipeline.history.commit_pieces import CommitPieces
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, TopicPartition
 from kohort.pipeline.history.zones import settle_zone
-from kohort.pipeline.records.layouts import STREAMS_TOPOLOGY
 from kohort.pipeline.silver.ranges import joined, moves_between
 from kohort.pipeline.silver.silver_rows import (
     CoordinatorMove,
@@ -25,6 +24,7 @@ from kohort.pipeline.silver.silver_rows import (
 )
 from kohort.pipeline.silver.silver_schemas import ROW_TYPES
 from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, ShareLagSample, TopicName
+from kohort.protocol.records.layouts import STREAMS_TOPOLOGY
 
 RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions, ShareStateRecord)
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from kohort.pipeline.history.inputs import GroupInput, by_offset
 from kohort.pipeline.history.share_members import EXPIRED, LEFT, UNKNOWN, VANISHED
-from kohort.pipeline.records import layouts as kinds
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
 from kohort.pipeline.silver.streams_says import StreamsTopology, Subtopology, read_epoch, read_topology
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.protocol.records import layouts as kinds
 
 STREAMS = "streams"
 # A running process keeps the state of a task that it lost for KEPT_MS, and it is deleted after GONE_MS at the latest.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.range_map import RangeMap
-from kohort.pipeline.records.share_state_layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.pipeline.silver.silver_rows import ShareStateRecord
+from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

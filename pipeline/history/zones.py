@@ -10,8 +10,8 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.protocol.records.layouts import GROUP_EPOCH, GROUP_METADATA
 
 QUARTER_MS = 900_000
 NEAR_MS = 1_000  # maximum delay of a log on a busy machine; smaller offsets are ignored

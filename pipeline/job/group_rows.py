@@ -16,10 +16,10 @@ from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.history.silver_input import GroupRows
 from kohort.pipeline.job.commit_frames import commit_places, packed_commits
 from kohort.pipeline.job.file_frames import silver_frame
-from kohort.pipeline.records.layouts import STREAMS_TOPOLOGY
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES
 from kohort.pipeline.sources.window import Window
+from kohort.protocol.records.layouts import STREAMS_TOPOLOGY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

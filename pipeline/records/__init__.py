@@ -1,5 +1,5 @@
-"""Records of `__consumer_offsets`: decoding and encoding of all types and versions of Kafka 4.3.
+"""Records in bulk: offset commits, classic groups and segment files.
 
-`layouts` is the table of the formats. `record_codec` reads and writes by that table (the reference, all types),
+`kohort.protocol.records` has the table of layouts and the plain reader, with which these agree.
 `offset_commits` reads offset commits in bulk, `segment_batches` parses segment files.
 """

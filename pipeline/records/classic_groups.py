@@ -11,9 +11,9 @@ from struct import Struct as Packing
 from struct import error
 from typing import Any, NamedTuple
 
-from kohort.pipeline.records.layouts import GROUP_METADATA, VALUES
-from kohort.pipeline.records.record_codec import Value, read_fields
-from kohort.pipeline.records.schema import Array, RecordError, Struct
+from kohort.protocol.records.layouts import CONSUMER_OFFSETS, GROUP_METADATA
+from kohort.protocol.records.record_reader import Value, read_fields
+from kohort.protocol.records.schema import Array, RecordError, Struct
 
 _SHORT, _INT = Packing(">h"), Packing(">i")
 _NEWEST = 3  # later versions have compact lengths; Kafka 4.3 still writes this one
@@ -46,7 +46,7 @@ class ClassicGroup(NamedTuple):
 
 def _layout() -> tuple[Struct, Struct]:
     """Return the parts of the layout that are read here: the group's own fields, and those that identify a member."""
-    *head, members = VALUES[GROUP_METADATA][0].body.fields
+    *head, members = CONSUMER_OFFSETS.values[GROUP_METADATA][0].body.fields
     assert isinstance(members.type, Array)
     *identity, _subscription, _assignment = members.type.of.fields
     return Struct(tuple(head)), Struct(tuple(identity))

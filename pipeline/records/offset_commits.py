@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kohort.pipeline.records.layouts import OFFSET_COMMIT
+from kohort.protocol.records.layouts import OFFSET_COMMIT
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -10,10 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
-from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES, STREAMS_EPOCH, STREAMS_TOPOLOGY
 from kohort.pipeline.records.offset_commits import Commits, Ints, read_commits
-from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, kafka_uuid
-from kohort.pipeline.records.schema import RecordError
+from kohort.pipeline.records.topic_ids import kafka_uuid
 from kohort.pipeline.silver.columns import coded, coded_constant, constant_number, integers
 from kohort.pipeline.silver.members import ClassicMembers, RecordPosition
 from kohort.pipeline.silver.silver_rows import (
@@ -31,6 +29,9 @@ from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.source_rows import TopicName
 from kohort.pipeline.sources.window import EVERYTHING, Window
+from kohort.protocol.records.layouts import GROUP_METADATA, GROUP_TYPES, STREAMS_EPOCH, STREAMS_TOPOLOGY
+from kohort.protocol.records.record_reader import Decoded, Value, decode, decode_key
+from kohort.protocol.records.schema import RecordError
 
 _NO_ID = bytes(16)
 _CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
@@ -196,9 +197,7 @@ class SilverRows:
     def _decoded(self, key: bytes | None, value: bytes | None) -> tuple[Decoded, ClassicGroup | None]:
         """Decode a classic group's record from cached parts, any other with the plain decoder."""
         if key is not None and value and key[:2] == _CLASSIC_KEY and (group := self._groups.read(value)):
-            decoded = decode_key(key)
-            decoded.version, decoded.value = group.version, group.head
-            return decoded, group
+            return decode_key(key)._replace(version=group.version, value=group.head), group
         decoded = decode(key, value)
         if decoded.type == GROUP_METADATA and decoded.version is not None and decoded.value is not None:
             return decoded, plain_group(decoded.version, decoded.value)

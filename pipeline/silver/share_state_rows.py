@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from kohort.pipeline.records.record_codec import Decoded, Value, decode, kafka_uuid
-from kohort.pipeline.records.schema import RecordError
-from kohort.pipeline.records.share_state_layouts import KEYS, NO_COUNT, NO_OFFSET, SNAPSHOT, VALUES
+from kohort.pipeline.records.topic_ids import kafka_uuid
 from kohort.pipeline.silver.silver_rows import ShareStateRecord, UndecodedRecord
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
 from kohort.pipeline.sources.chunk import SHARE_STATE_TOPIC, Chunk
 from kohort.pipeline.sources.window import EVERYTHING, Window
+from kohort.protocol.records.layouts import NO_COUNT, NO_OFFSET, SHARE_GROUP_STATE, SHARE_SNAPSHOT
+from kohort.protocol.records.record_reader import Decoded, Value, decode
+from kohort.protocol.records.schema import RecordError
 
 
 class ShareStateRows:
@@ -31,7 +32,7 @@ class ShareStateRows:
             at = int(chunk.partition[n]), int(chunk.offset[n]), int(times[n])
             key, value = chunk.spans.key(n), chunk.spans.value(n)
             try:
-                states.append(_state(decode(key, value, KEYS, VALUES), *at))
+                states.append(_state(decode(key, value, SHARE_GROUP_STATE), *at))
             except RecordError as error:
                 odd.append(_undecoded(key, value, str(error), *at))
         for table, rows in (("share_states", states), ("decode_errors", odd), ("dq_issues", chunk.issues)):
@@ -48,7 +49,7 @@ def _state(decoded: Decoded, partition: int, offset: int, ts_ms: int) -> ShareSt
         group_id=key["groupId"],
         topic_id=kafka_uuid(key["topicId"]),
         part=key["partition"],
-        is_snapshot=decoded.type == SNAPSHOT,
+        is_snapshot=decoded.type == SHARE_SNAPSHOT,
         is_tombstone=value is None,
     )
     if value is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from kohort.pipeline.records.layouts import STREAMS_CURRENT_MEMBER, STREAMS_TARGET_MEMBER
-from kohort.pipeline.records.record_codec import Value
+from kohort.protocol.records.layouts import STREAMS_CURRENT_MEMBER, STREAMS_TARGET_MEMBER
+from kohort.protocol.records.record_reader import Value
 
 _ROLES = ("active", "standby", "warmup")
 TASKS = {

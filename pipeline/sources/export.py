@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.layouts import KEYS, VALUES
-from kohort.pipeline.records.record_codec import decode, encode_key, encode_value, uuid_bytes
-from kohort.pipeline.records.schema import Array, RecordError, Struct
+from kohort.pipeline.records.topic_ids import uuid_bytes
 from kohort.pipeline.sources.checked import UNREADABLE, text, whole
 from kohort.pipeline.sources.chunk import (
     ABORTED,
@@ -35,6 +33,10 @@ from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.pipeline.sources.old_dump import old_record
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.records.layouts import CONSUMER_OFFSETS
+from kohort.protocol.records.record_reader import decode
+from kohort.protocol.records.record_writer import encode_key, encode_value
+from kohort.protocol.records.schema import Array, RecordError, Struct
 
 _ROWS_AT_ONCE = 100_000
 _MOST_ISSUES = 20
@@ -264,7 +266,7 @@ class _DumpedPartition:
 def _encode(key_text: str, value_text: str) -> tuple[bytes, bytes | None]:
     key = json.loads(key_text)
     kind = int(key.get("type", key.get("version")))
-    if kind not in KEYS:
+    if kind not in CONSUMER_OFFSETS.keys:
         raise RecordError(f"record type {kind} is not known")
     encoded_key = encode_key(kind, key["data"])
     if value_text.strip() in ("<DELETE>", "null", ""):
@@ -272,7 +274,7 @@ def _encode(key_text: str, value_text: str) -> tuple[bytes, bytes | None]:
     value = json.loads(value_text)
     if value is None:
         return encoded_key, None
-    version, layout = int(value["version"]), VALUES[kind][0]
+    version, layout = int(value["version"]), CONSUMER_OFFSETS.values[kind][0]
     return encoded_key, encode_value(kind, version, _bytes_again(layout.body, value["data"]))
 
 

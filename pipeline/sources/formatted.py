@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.sources.checked import whole
 from kohort.pipeline.sources.chunk import LogRow
+from kohort.protocol.records.record_writer import encode_key, encode_value
 
 NO_PARTITION = -1  # the formatters don't print the partition of the offsets topic
 _BEFORE_4 = re.compile(

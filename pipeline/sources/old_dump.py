@@ -11,10 +11,10 @@ import json
 import re
 from typing import Any
 
-from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.sources.checked import whole
 from kohort.pipeline.sources.reasons import client_of
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
+from kohort.protocol.records.record_writer import encode_key, encode_value
 
 _COMMIT_KEY = "offset_commit::group="
 _COMMIT = re.compile(r"offset=(-?\d+)(?:,metadata=(.*))?$")

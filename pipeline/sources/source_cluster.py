@@ -321,7 +321,7 @@ def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogE
     Raises:
         WireError: The cluster can't be read.
     """
-    from kohort.pipeline.records.record_codec import kafka_uuid
+    from kohort.pipeline.records.topic_ids import kafka_uuid
 
     cluster = SourceCluster(address, security)
     try:

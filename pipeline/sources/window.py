@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kohort.pipeline.records.layouts import OFFSET_COMMIT
 from kohort.pipeline.records.offset_commits import RecordSpans
 from kohort.pipeline.sources.chunk import Chunk
+from kohort.protocol.records.layouts import OFFSET_COMMIT
 
 FOREVER_MS = 1 << 62
 _LENGTH = re.compile(r"^(\d+)\s*(s|m|min|h|d)$")

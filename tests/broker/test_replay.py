@@ -141,7 +141,7 @@ def test_append_and_compaction_during_load() -> None:
     ("record", "message"),
     [
         ((None, b""), "a record from offset 1 on cannot be read: a record without a key"),
-        ((b"\x00", b""), "a record from offset 1 on cannot be read: truncated record"),
+        ((b"\x00", b""), "a record from offset 1 on cannot be read: ends inside an int16"),
         (
             (commit(0, 0)[0], b"\x00\x09"),
             "a record before offset 2 cannot be read: OffsetKey(group_id='g', topic='t', partition=0): unsupported",

@@ -12,9 +12,10 @@ from kohort.coordinator.at_once import at_once
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_state import StateUpdate
-from kohort.coordinator.share_state.share_state_records import UPDATE, state_key, update_value
+from kohort.coordinator.share_state.share_state_records import state_key, update_value
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.records.layouts import SHARE_UPDATE
 from kohort.storage.disk.directory import DataDirectory
 from tests.support.batches import batch
 from tests.support.broker import Broker
@@ -144,7 +145,7 @@ def test_lost_share_state_is_logged(lost: str, places: Places, log_stream: Strin
             written = StateUpdate(0, 0, -1, 0, [])
             number = int(folder.name.rpartition("-")[2])
             key = next(iter(first_broker.cluster.nodes[0].share_coordinator.shards[number].states))
-            record = encode_record(state_key(UPDATE, key), at_once(update_value(written, Pace())), 0)
+            record = encode_record(state_key(SHARE_UPDATE, key), at_once(update_value(written, Pace())), 0)
             (folder / f"{0:020}.log").write_bytes(EncodedRecords(record, 1).batch(0))
     places.broker()
     is_logged = "workers: the state of orders-" in log_stream.getvalue()

@@ -6,10 +6,11 @@ from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.groups.describing import groups_by_partition
 from kohort.coordinator.groups.loading import CONSUMER_KINDS, SHARE_KINDS, STREAMS_KINDS, Loading
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord, group_key
+from kohort.coordinator.offsets.offsets_topic_records import group_key
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.records.schema import RecordError
 from tests.support.coordinator_records import compacted
 from tests.support.coordinator_world import World, commit_error, subscription
 
@@ -175,7 +176,7 @@ def test_unload_affects_one_partition() -> None:
 def test_unreadable_record_stops_load(value: bytes) -> None:
     world = World(lead=False)
     world.log[0] = [(group_key("g"), value)]
-    with pytest.raises(UnreadableRecord):
+    with pytest.raises(RecordError):
         world.load()
     assert world.coordinator.shards == {}
     assert world.speaker("ada").beats() is E.not_coordinator

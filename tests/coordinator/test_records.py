@@ -14,7 +14,6 @@ from kohort.coordinator.offsets.offsets_topic_records import (
     MemberValue,
     OffsetKey,
     OffsetValue,
-    UnreadableRecord,
     expiring_offset_value,
     group_key,
     group_value,
@@ -24,6 +23,8 @@ from kohort.coordinator.offsets.offsets_topic_records import (
     read_offset_value,
 )
 from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.records.schema import RecordError
+from tests.support.record_layouts import assert_follows_table
 
 TOPIC_ID = UUID(bytes=bytes(range(16)))
 OFFSET_KEY = bytes.fromhex("0001 0001 67 0001 74 00000003")
@@ -110,6 +111,7 @@ def test_prepared_record_precedes_next_offset() -> None:
 
 def test_explicit_expiry_uses_version_1() -> None:
     written = expiring_offset_value(100, "m", 1_234, 5_000)
+    assert_follows_table(OFFSET_KEY, written)
     assert written == OFFSET_V1[:-8] + (5_000).to_bytes(8, "big")
     assert read_offset_value(written) == offset(leader_epoch=-1, expire_timestamp_ms=5_000)
 
@@ -133,6 +135,8 @@ def test_every_offset_version_is_readable(value: bytes, read: OffsetValue) -> No
 def test_groups_are_written_as_version_3() -> None:
     assert group_value(GROUP) == GROUP_V3
     assert group_value(EMPTY) == GROUP_V3_EMPTY
+    for value in (GROUP_V3, GROUP_V3_EMPTY):
+        assert_follows_table(GROUP_KEY, value)
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -158,27 +162,27 @@ def test_golden_groups_are_read() -> None:
 @pytest.mark.parametrize("value", [OFFSET_V1, OFFSET_V3, OFFSET_V4])
 def test_rejects_truncated_offset(value: bytes) -> None:
     for size in range(len(value)):
-        with pytest.raises(UnreadableRecord):
+        with pytest.raises(RecordError):
             read_offset_value(value[:size])
 
 
 def test_rejects_truncated_group() -> None:
     for size in range(len(GROUP_V3)):
-        with pytest.raises(UnreadableRecord):
+        with pytest.raises(RecordError):
             read_group_value(GROUP_V3[:size])
 
 
 @pytest.mark.parametrize("version", [-1, 5, 99])
 def test_unknown_versions_cannot_be_read(version: int) -> None:
     raw = version.to_bytes(2, "big", signed=True)
-    with pytest.raises(UnreadableRecord):
+    with pytest.raises(RecordError):
         read_offset_value(raw + OFFSET_V3[2:])
-    with pytest.raises(UnreadableRecord):
+    with pytest.raises(RecordError):
         read_group_value(raw + GROUP_V3[2:])
 
 
 def test_rejects_topic_id_of_wrong_size() -> None:
-    with pytest.raises(UnreadableRecord):
+    with pytest.raises(RecordError):
         read_offset_value(OFFSET_V4_BARE[:-1] + bytes.fromhex("01 00 02 ffff"))
 
 
@@ -186,7 +190,7 @@ def test_rejects_topic_id_of_wrong_size() -> None:
 def test_no_bytes_do_any_harm(data: bytes) -> None:
     for read in (read_key, read_offset_value, read_group_value):
         for prefix in (b"", b"\x00\x01", b"\x00\x03", b"\x00\x04"):
-            with suppress(UnreadableRecord):
+            with suppress(RecordError):
                 read(prefix + data)
 
 
@@ -201,8 +205,10 @@ def test_written_records_are_readable(
     offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None
 ) -> None:
     record = CommittedOffset(metadata, topic_id).record("g", "t", 0, 0, offset, epoch, at_ms)
-    ((_, value),) = EncodedRecords(record, 1)
+    ((key, value),) = EncodedRecords(record, 1)
+    assert key is not None
     assert value is not None
+    assert_follows_table(key, value)
     read = read_offset_value(value)
     assert (read.offset, read.leader_epoch, read.metadata, read.commit_timestamp_ms) == (offset, epoch, metadata, at_ms)
     assert (read.topic_id, read.expire_timestamp_ms) == (topic_id, -1)

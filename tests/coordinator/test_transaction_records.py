@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.transactions.transaction import State, Transaction
 from kohort.coordinator.transactions.transaction_records import (
     read_transaction_key,
@@ -12,6 +11,7 @@ from kohort.coordinator.transactions.transaction_records import (
     transaction_key,
     transaction_value,
 )
+from kohort.protocol.records.schema import RecordError
 
 LONGS = st.integers(-1, 2**63 - 1)
 TRANSACTIONS = st.builds(
@@ -65,7 +65,7 @@ def test_version_0_is_read() -> None:
 
 @pytest.mark.parametrize("value", ["", "0002", "0001 00", "0001 0000000000000007 0003 0000ea60 09"])
 def test_unreadable_record_is_reported(value: str) -> None:
-    with pytest.raises(UnreadableRecord):
+    with pytest.raises(RecordError):
         read_transaction_value("x", bytes.fromhex(value))
 
 

@@ -3,7 +3,7 @@
 import re
 
 from kohort.coordinator.consumer.values import Kind
-from kohort.coordinator.offsets.offsets_topic_records import GROUP_METADATA, OFFSET_COMMIT
+from kohort.protocol.records.layouts import GROUP_METADATA, OFFSET_COMMIT
 from tests.docs.citations import sections
 
 _ROW = re.compile(r"^\| (?P<types>[0-9, to]+) \|.*\| (?P<written>[^|]+) \|$", re.MULTILINE)

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.records.record_codec import decode
 from kohort.pipeline.records.segment_batches import read_segment
+from kohort.protocol.records.record_reader import decode
 
 CORES = 2
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput, LogEnds
-from kohort.pipeline.records.share_state_layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions, ShareStateRecord
 from kohort.pipeline.sources.source_rows import GroupEvent, ShareLagSample
+from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from tests.pipeline.stories import ms
 
 TOPIC, TOPIC_ID = "orders", "T" * 22

@@ -13,9 +13,9 @@ import numpy as np
 
 from kohort.pipeline.history.consumer_timeline import STABLE, UNRELEASED
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
-from kohort.pipeline.records.layouts import GROUP_TYPES
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.protocol.records.layouts import GROUP_TYPES
 
 ZERO_MS = 1_760_000_000_000
 

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
-from kohort.pipeline.records.record_codec import decode, encode_key, encode_value
-from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.chunk import LogRow, chunk_of_rows
 from kohort.protocol.consumer_protocol import (
@@ -22,6 +20,9 @@ from kohort.protocol.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
+from kohort.protocol.records.record_reader import decode
+from kohort.protocol.records.record_writer import encode_key, encode_value
+from kohort.protocol.records.schema import RecordError
 from tests.support.effort import examples
 
 KEY = encode_key(2, {"group": "g"})

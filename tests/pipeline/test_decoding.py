@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.offset_commits import read_commits, spans_of
-from kohort.pipeline.records.record_codec import decode, encode_key, encode_value
-from kohort.pipeline.records.schema import Array, RecordError, Struct
+from kohort.protocol.records.layouts import CONSUMER_OFFSETS
+from kohort.protocol.records.record_reader import decode
+from kohort.protocol.records.record_writer import encode_key, encode_value
+from kohort.protocol.records.schema import Array, RecordError, Struct
 from tests.support.effort import examples
 
 TEXT = st.text(max_size=12)
@@ -42,10 +43,10 @@ def values_of(kind: Any, version: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def records(draw: st.DrawFn, types: list[int] | None = None) -> tuple[int, int, dict[str, Any], dict[str, Any]]:
-    kind = draw(st.sampled_from(types or sorted(VALUES)))
-    layout = VALUES[kind][0]
+    kind = draw(st.sampled_from(types or sorted(CONSUMER_OFFSETS.values)))
+    layout = CONSUMER_OFFSETS.values[kind][0]
     version = draw(st.integers(*layout.versions))
-    return kind, version, draw(values_of(KEYS[kind], 0)), draw(values_of(layout.body, version))
+    return kind, version, draw(values_of(CONSUMER_OFFSETS.keys[kind], 0)), draw(values_of(layout.body, version))
 
 
 @given(records())
@@ -71,7 +72,7 @@ def test_every_prefix_is_read_or_refused(
             decode(k, v)
 
 
-@given(st.sampled_from(sorted(KEYS)), st.binary(max_size=200))
+@given(st.sampled_from(sorted(CONSUMER_OFFSETS.keys)), st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(kind: int, junk: bytes) -> None:
     for key, value in ((encode_key(kind, {"group": "g", "groupId": "g", "topic": "t", "partition": 0, "memberId": "m",
                                           "regularExpression": "r"}), junk), (junk, junk)):  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, encode_key, encode_value
-from kohort.pipeline.records.schema import RecordError
+from kohort.protocol.records.record_reader import Decoded, Value, decode, decode_key
+from kohort.protocol.records.record_writer import encode_key, encode_value
+from kohort.protocol.records.schema import RecordError
 
 ID = bytes(range(16))
 SUBSCRIPTION = "0003 00000001 0001 74 ffffffff 00000001 0001 74 00000002 00000000 00000001 00000007 ffff"

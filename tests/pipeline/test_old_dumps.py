@@ -8,11 +8,11 @@ import pytest
 
 from kohort.pipeline.history.classic_timeline import classic_timeline
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.records.layouts import GROUP_METADATA
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.export import read_dump
 from kohort.pipeline.sources.found import DUMP, find_sources
+from kohort.protocol.records.layouts import GROUP_METADATA
 from tests.pipeline.local_groups import load_groups
 
 BATCH = (

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from kohort.pipeline.gold.group_tables import analyse_group
-from kohort.pipeline.records.record_codec import decode
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import iterate_records, read_batches
 from kohort.protocol.consumer_protocol import read_assignment
+from kohort.protocol.records.record_reader import decode
 from tests.pipeline.local_groups import load_groups
 
 Place = tuple[str, int]

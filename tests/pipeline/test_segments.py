@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, read_segment
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
@@ -22,6 +21,7 @@ from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import read_partition
 from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
+from kohort.protocol.records.record_writer import encode_key, encode_value
 
 NOW = 1_760_000_000_000
 

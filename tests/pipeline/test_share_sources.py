@@ -10,16 +10,17 @@ from kohort.coordinator.at_once import at_once
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
-from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE, snapshot_value, state_key, update_value
+from kohort.coordinator.share_state.share_state_records import snapshot_value, state_key, update_value
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.job.following_shares import ASKED_EVERY_S, FollowedShares
-from kohort.pipeline.records.record_codec import kafka_uuid
+from kohort.pipeline.records.topic_ids import kafka_uuid
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import expand, ingest, sample
 from kohort.pipeline.sources.found import SHARE_SEGMENT, SHARE_WIRE, WIRE, Source, find_sources
 from kohort.pipeline.sources.window import Window
 from kohort.protocol.batches import Record, build_batch
+from kohort.protocol.records.layouts import SHARE_SNAPSHOT, SHARE_UPDATE
 from kohort.testing import Cluster
 from tests.pipeline.local_groups import load_groups, silver_table
 
@@ -36,9 +37,9 @@ def records() -> list[Record]:
         StateUpdate(0, 0, -1, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)]),
         StateUpdate(0, 0, 2, 1, [StateBatch(2, 2, 4, 2)]),
     ]
-    written = [Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(first, Pace())), AT_MS)]
+    written = [Record(state_key(SHARE_SNAPSHOT, KEY), at_once(snapshot_value(first, Pace())), AT_MS)]
     return written + [
-        Record(state_key(UPDATE, KEY), at_once(update_value(each, Pace())), AT_MS + 1000 * n)
+        Record(state_key(SHARE_UPDATE, KEY), at_once(update_value(each, Pace())), AT_MS + 1000 * n)
         for n, each in enumerate(news, 1)
     ]
 
@@ -86,7 +87,7 @@ def test_broker_records_are_read(tmp_path: Path) -> None:
 
 
 def test_deleted_partition_starts_again(tmp_path: Path) -> None:
-    segment(tmp_path / "data", records(), [Record(state_key(SNAPSHOT, KEY), None, AT_MS + 3000)], records())
+    segment(tmp_path / "data", records(), [Record(state_key(SHARE_SNAPSHOT, KEY), None, AT_MS + 3000)], records())
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share
     assert share is not None
@@ -99,7 +100,7 @@ def test_snapshot_repeats_known_state(tmp_path: Path) -> None:
     *before, last = records()
     segment(
         tmp_path / "data",
-        [*before, Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(merged, Pace())), AT_MS + 1500), last],
+        [*before, Record(state_key(SHARE_SNAPSHOT, KEY), at_once(snapshot_value(merged, Pace())), AT_MS + 1500), last],
     )
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share
@@ -111,7 +112,7 @@ def test_snapshot_repeats_known_state(tmp_path: Path) -> None:
 
 def test_initial_snapshot_time_is_unknown(tmp_path: Path) -> None:
     begins = ShareState(8, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 4, 5)], AT_MS, AT_MS)
-    segment(tmp_path / "data", [Record(state_key(SNAPSHOT, KEY), at_once(snapshot_value(begins, Pace())), AT_MS)])
+    segment(tmp_path / "data", [Record(state_key(SHARE_SNAPSHOT, KEY), at_once(snapshot_value(begins, Pace())), AT_MS)])
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share
     assert share is not None
@@ -119,7 +120,7 @@ def test_initial_snapshot_time_is_unknown(tmp_path: Path) -> None:
 
 
 def test_unknown_record_is_kept(tmp_path: Path) -> None:
-    odd = [Record(b"\x00\x09junk", b"", AT_MS), Record(state_key(UPDATE, KEY), b"\x00\x00\x00", AT_MS)]
+    odd = [Record(b"\x00\x09junk", b"", AT_MS), Record(state_key(SHARE_UPDATE, KEY), b"\x00\x00\x00", AT_MS)]
     segment(tmp_path / "data", [*odd, *records()])
     sources, _ = find_sources([str(tmp_path / "data")])
     silver = silver_of(tmp_path, sources)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kohort.pipeline.live.tracker_rows import tracker_rows
-from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.chunk import LogRow, chunk_of_rows
+from kohort.protocol.records.record_writer import encode_key, encode_value
 
 NOW = 1_760_000_000_000
 

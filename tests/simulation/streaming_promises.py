@@ -10,12 +10,12 @@ from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.groups.loading import Loading
 from kohort.coordinator.modern.modern_values import TargetEpoch
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_group_records import read_change
+from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import StreamsEpoch, StreamsKind
 from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.protocol.batches import keys_and_values, read_batches
+from kohort.protocol.records.record_reader import RecordReader
 from kohort.purgatory import Purgatory
 from kohort.storage.topic import Topic
 from tests.simulation.streaming import GROUPS, Streaming
@@ -90,7 +90,7 @@ def _note_epoch(epochs: dict[tuple[str, StreamsKind], int], key: bytes | None, v
     kind = reader.int16()
     if kind not in (StreamsKind.GROUP_EPOCH, StreamsKind.TARGET_EPOCH):
         return
-    read = read_change(kind, reader, value)
+    read = STREAMS_RECORDS.read_change(kind, reader, value)
     assert read is not None
     at = read[0], StreamsKind(kind)
     match read[1].value:

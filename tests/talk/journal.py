@@ -1,4 +1,4 @@
-"""The records of a group in `__consumer_offsets`, read with the analysis' own layouts: they check the coordinator's."""
+"""The records of a group in `__consumer_offsets`, read by the table of layouts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from uuid import UUID
 
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.pipeline.records.record_codec import decode
 from kohort.protocol.batches import CONTROL, keys_and_values, read_batch
+from kohort.protocol.records.record_reader import decode
 from tests.talk.share_states import states_since
 from tests.talk.values import Value, from_bytes
 

@@ -4,7 +4,6 @@ Source: Kafka's `InternalTopicManager.configureTopics`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import replace
 
 from kohort.coordinator.streams.streams_values import Subtopology, TopicInfo, Topology
 from kohort.coordinator.streams.topology.configured_topology import (
@@ -73,8 +72,7 @@ def _id_of(subtopology: Subtopology) -> str:
 
 
 def _with_counts(subtopology: Subtopology, counts: PartitionCounts) -> Subtopology:
-    return replace(
-        subtopology,
+    return subtopology._replace(
         repartition_source_topics=_decided(subtopology.repartition_source_topics, counts),
         state_changelog_topics=_decided(subtopology.state_changelog_topics, counts),
     )
@@ -91,5 +89,5 @@ def _decided(topics: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[Topi
     if any(len(dict(topic.topic_configs)) < len(topic.topic_configs) for topic in topics):
         raise BrokenTopology("an internal topic has a setting twice")
     return tuple(
-        topic if topic.partitions else replace(topic, partitions=counts.decided[topic.name]) for topic in topics
+        topic if topic.partitions else topic._replace(partitions=counts.decided[topic.name]) for topic in topics
     )

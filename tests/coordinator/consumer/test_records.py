@@ -1,16 +1,17 @@
-"""Records of consumer groups can be decoded by this coordinator and by the analysis' own layouts."""
+"""Records of consumer groups are read back and follow the table of layouts."""
 
 from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.consumer.consumer_group_records import read_change, value_of
+from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
-from kohort.pipeline.records.record_codec import decode
+from kohort.protocol.records.record_reader import RecordReader
+from kohort.protocol.records.schema import RecordError
+from tests.support.record_layouts import assert_follows_table
 
 TOPIC = UUID(int=7)
 
@@ -54,12 +55,10 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
 def test_written_records_are_read_back(change: Change) -> None:
-    key, value = key_of("g", change.kind, change.name), value_of(change)
+    key, value = key_of("g", change.kind, change.name), CONSUMER_RECORDS.value_of(change)
     reader = RecordReader(key)
-    assert read_change(reader.int16(), reader, value) == ("g", change)
-    decoded = decode(key, value)
-    assert decoded.type == change.kind
-    assert decoded.unknown_tags == []
+    assert CONSUMER_RECORDS.read_change(reader.int16(), reader, value) == ("g", change)
+    assert_follows_table(key, value)
 
 
 def test_old_record_without_assignment_epochs() -> None:
@@ -70,11 +69,12 @@ def test_old_record_without_assignment_epochs() -> None:
         + TOPIC.bytes
         + b"\x02\x00\x00\x00\x01\x00\x01\x00"
     )
-    _, change = read_change(8, RecordReader(b"\x00\x01g\x00\x03ada"), body)
-    assert change.value == CurrentAssignment(epoch=4, previous_epoch=3, assigned={TOPIC: {1: 4}})
+    read = CONSUMER_RECORDS.read_change(8, RecordReader(b"\x00\x01g\x00\x03ada"), body)
+    assert read is not None
+    assert read[1].value == CurrentAssignment(epoch=4, previous_epoch=3, assigned={TOPIC: {1: 4}})
 
 
 @pytest.mark.parametrize("value", [b"\x00\x01\x00\x00\x00\x05\x00", b"\x00\x00\x00", b"\x00\x00\x00\x00\x00\x05"])
 def test_other_versions_and_ends_are_unreadable(value: bytes) -> None:
-    with pytest.raises(UnreadableRecord):
-        read_change(3, RecordReader(b"\x00\x01g"), value)
+    with pytest.raises(RecordError):
+        CONSUMER_RECORDS.read_change(3, RecordReader(b"\x00\x01g"), value)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.consumer.consumer_group_records import value_of
+from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, Owned
 from kohort.coordinator.modern.modern_values import Change, Target
@@ -27,7 +27,7 @@ def test_cached_record_equals_encoded_one(assigned: Owned) -> None:
     share = steady(assigned, {})
     for epoch, previous in ((2, 1), (300, 299), (2**31 - 1, 0), (7, -1)):
         change = Change(Kind.CURRENT, "member", CurrentAssignment(epoch, previous, assigned=assigned))
-        written = encode_record(key_of("g", change.kind, change.name), value_of(change), 0)
+        written = encode_record(key_of("g", change.kind, change.name), CONSUMER_RECORDS.value_of(change), 0)
         assert share.record(epoch, previous) == written
 
 

@@ -1,4 +1,4 @@
-"""Records of share groups can be decoded by this coordinator and by the analysis' own layouts."""
+"""Records of share groups are read back and follow the table of layouts."""
 
 from uuid import UUID
 
@@ -6,11 +6,12 @@ import pytest
 
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
-from kohort.coordinator.share.share_group_records import read_change, value_of
+from kohort.coordinator.share.share_group_records import SHARE_RECORDS
 from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, ShareMetadata
 from kohort.coordinator.share.state_partitions import InitializedTopic, InitializingTopic, StatePartitions
-from kohort.pipeline.records.record_codec import decode
+from kohort.protocol.records.record_reader import RecordReader
+from kohort.protocol.records.schema import RecordError
+from tests.support.record_layouts import assert_follows_table
 
 TOPIC, OTHER = UUID(int=7), UUID(int=8)
 
@@ -40,26 +41,26 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
 def test_written_records_are_read_back(change: Change) -> None:
-    key, value = key_of("g", change.kind, change.name), value_of(change)
+    key, value = key_of("g", change.kind, change.name), SHARE_RECORDS.value_of(change)
     reader = RecordReader(key)
-    assert read_change(reader.int16(), reader, value) == ("g", change)
-    decoded = decode(key, value)
-    assert decoded.type == change.kind
-    assert (decoded.value is None) == (change.value is None)
+    assert SHARE_RECORDS.read_change(reader.int16(), reader, value) == ("g", change)
+    assert_follows_table(key, value)
 
 
 def test_record_bytes_equal_kafka() -> None:
     assert key_of("g", ShareKind.GROUP_EPOCH, None) == b"\x00\x0b\x00\x01g"
     assert key_of("g", ShareKind.CURRENT, "m") == b"\x00\x0e\x00\x01g\x00\x01m"
-    epoch = value_of(Change(ShareKind.GROUP_EPOCH, None, GroupEpoch(2, 1)))
+    epoch = SHARE_RECORDS.value_of(Change(ShareKind.GROUP_EPOCH, None, GroupEpoch(2, 1)))
     assert epoch == bytes.fromhex("000000000002000000000000000100")
-    target = value_of(Change(ShareKind.TARGET_EPOCH, None, TargetEpoch(2, 1)))
+    target = SHARE_RECORDS.value_of(Change(ShareKind.TARGET_EPOCH, None, TargetEpoch(2, 1)))
     assert target == bytes.fromhex("0000000000020100080000000000000001")
-    member = value_of(Change(ShareKind.MEMBER, "m", ShareMetadata(None, "c", "h", ("t",))))
+    member = SHARE_RECORDS.value_of(Change(ShareKind.MEMBER, "m", ShareMetadata(None, "c", "h", ("t",))))
     assert member == bytes.fromhex("0000000263026802027400")
-    current = value_of(Change(ShareKind.CURRENT, "m", ShareAssignment(3, 2, assigned={TOPIC: frozenset({0})})))
+    current = SHARE_RECORDS.value_of(
+        Change(ShareKind.CURRENT, "m", ShareAssignment(3, 2, assigned={TOPIC: frozenset({0})}))
+    )
     assert current == bytes.fromhex("000000000003000000020002" + TOPIC.hex + "02000000000000")
-    states = value_of(Change(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting={TOPIC: "t"})))
+    states = SHARE_RECORDS.value_of(Change(ShareKind.STATE_PARTITIONS, None, StatePartitions(deleting={TOPIC: "t"})))
     assert states == bytes.fromhex("0000010102" + TOPIC.hex + "02740000")
 
 
@@ -67,5 +68,5 @@ def test_record_bytes_equal_kafka() -> None:
 @pytest.mark.parametrize("kind", ShareKind)
 def test_other_versions_and_ends_are_unreadable(kind: ShareKind, value: bytes) -> None:
     reader = RecordReader(key_of("g", kind, "ada"))
-    with pytest.raises(UnreadableRecord):
-        read_change(reader.int16(), reader, value)
+    with pytest.raises(RecordError):
+        SHARE_RECORDS.read_change(reader.int16(), reader, value)

@@ -4,8 +4,8 @@ import pytest
 
 from kohort.coordinator.groups.loading import load
 from kohort.coordinator.offsets.committing_in_transactions import Committer, check_committer
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.records.schema import RecordError
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 
 
@@ -192,7 +192,7 @@ def test_damaged_record_ends_load(kind: int) -> None:
     for damaged in (value[:-1], value[:3], b""):
         other = ShareGroupWorld()
         other.coordinator.shards = {}
-        with pytest.raises(UnreadableRecord):
+        with pytest.raises(RecordError):
             load(other.coordinator, 0, [*world.log[0], (key, damaged)], 0)
         assert not other.coordinator.shards
         assert not other.coordinator.of_type("share")

@@ -6,11 +6,9 @@ import pytest
 
 from kohort.coordinator.context import Shard
 from kohort.coordinator.effects import Append
-from kohort.coordinator.offsets.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
-from kohort.coordinator.share_state.share_state_records import SNAPSHOT, UPDATE
 from kohort.coordinator.share_state.state_batches import StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.coordinator.share_state.state_requests import (
@@ -24,6 +22,8 @@ from kohort.coordinator.share_state.state_requests import (
 from kohort.coordinator.share_state.state_upkeep import redundant_before, snapshot_cold, topic_deleted_in_states
 from kohort.protocol.batches import EncodedRecords, encode_record, keys_and_values, read_batches
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.records.layouts import SHARE_SNAPSHOT, SHARE_UPDATE
+from kohort.protocol.records.schema import RecordError
 from kohort.purgatory import Purgatory
 
 TOPIC = UUID(int=1)
@@ -187,7 +187,7 @@ def test_snapshot_follows_updates() -> None:
     assert world.coordinator.shards[0].states[KEY].snapshot_epoch == 3
 
 
-@pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
+@pytest.mark.parametrize("kind", [SHARE_SNAPSHOT, SHARE_UPDATE])
 def test_damaged_record_fails_load(kind: int) -> None:
     world = World()
     world.initializes()
@@ -196,11 +196,11 @@ def test_damaged_record_fails_load(kind: int) -> None:
     ((key, value),) = keys_and_values(world.log[kind], next(iter(read_batches(world.log[kind]))))
     assert key is not None
     assert value is not None
-    bare = value[:-1].rpartition(b"\x02" if kind == UPDATE else b"\x01")[0]  # up to the number of batches
+    bare = value[:-1].rpartition(b"\x02" if kind == SHARE_UPDATE else b"\x01")[0]  # up to the number of batches
     for damaged in (value[:-1], value[:3], b"", b"\x00\x01" + value[2:], bare + b"\xff\xff\xff\xff\x0f"):
         other = ShareCoordinator(Purgatory(), world.coordinator.has_partition, partitions=1)
         loading = ShareStateLoading(other, 0)
-        with pytest.raises(UnreadableRecord):
+        with pytest.raises(RecordError):
             _apply(loading, [*world.log, EncodedRecords(encode_record(key, damaged, 0), 1).batch(0)])
         loading.fail()
         assert summarize_state(other, KEY).error_code is E.not_coordinator

@@ -1,11 +1,10 @@
-"""Records of streams groups can be decoded by this coordinator and by the analysis' own layouts."""
+"""Records of streams groups are read back and follow the table of layouts."""
 
 import pytest
 
 from kohort.coordinator.modern.modern_values import Change, TargetEpoch
 from kohort.coordinator.modern.record_parts import key_of
-from kohort.coordinator.offsets.offsets_topic_records import RecordReader, UnreadableRecord
-from kohort.coordinator.streams.streams_group_records import read_change, value_of
+from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import (
     OwnedTasks,
     StreamsAssignment,
@@ -16,7 +15,9 @@ from kohort.coordinator.streams.streams_group_values import (
 )
 from kohort.coordinator.streams.streams_states import StreamsMemberState
 from kohort.coordinator.streams.streams_values import CopartitionGroup, Subtopology, TaskSets, TopicInfo, Topology
-from kohort.pipeline.records.record_codec import decode
+from kohort.protocol.records.record_reader import RecordReader
+from kohort.protocol.records.schema import RecordError
+from tests.support.record_layouts import assert_follows_table
 
 REPARTITION = TopicInfo("rep", 3, 2, (("cleanup.policy", "delete"), ("retention.ms", "-1")))
 TOPOLOGY = Topology(
@@ -53,25 +54,25 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
 def test_written_records_are_read_back(change: Change) -> None:
-    key, value = key_of("g", change.kind, change.name), value_of(change)
+    key, value = key_of("g", change.kind, change.name), STREAMS_RECORDS.value_of(change)
     reader = RecordReader(key)
-    assert read_change(reader.int16(), reader, value) == ("g", change)
-    decoded = decode(key, value)
-    assert decoded.type == change.kind
-    assert (decoded.value is None) == (change.value is None)
+    assert STREAMS_RECORDS.read_change(reader.int16(), reader, value) == ("g", change)
+    assert_follows_table(key, value)
 
 
 def test_record_bytes_equal_kafka() -> None:
-    epoch = value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1)))
+    epoch = STREAMS_RECORDS.value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1)))
     assert epoch == bytes.fromhex("000000000002000000000000000100")
-    full = value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1, 0, (("k", "v"),))))
+    full = STREAMS_RECORDS.value_of(Change(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(2, 1, 0, (("k", "v"),))))
     assert full == bytes.fromhex("0000000000020000000000000001" + "02" + "000400000000" + "0106" + "02026b027600")
-    current = value_of(
+    current = STREAMS_RECORDS.value_of(
         Change(StreamsKind.CURRENT, "m", StreamsAssignment(3, 2, assigned=OwnedTasks({"0": {1: 3}}, {}, {})))
     )
     active = "02" + "0230" + "0200000001" + "01" + "0005" + "0200000003"
     assert current == bytes.fromhex("0000" + "0000000300000002" + "01" + active + "0101" + "010101" + "00")
-    member = value_of(Change(StreamsKind.MEMBER, "m", StreamsMetadata(client_id="c", client_host="h", process_id="p")))
+    member = STREAMS_RECORDS.value_of(
+        Change(StreamsKind.MEMBER, "m", StreamsMetadata(client_id="c", client_host="h", process_id="p"))
+    )
     assert member == bytes.fromhex("0000" + "0000" + "02630268" + "ffffffffffffffff" + "0270" + "ff" + "01" + "00")
 
 
@@ -80,7 +81,7 @@ def test_old_records_use_member_epoch() -> None:
         "0000" + "0000000300000002" + "09" + "02" + "0230" + "0200000001" + "00" + "0101" + "010101" + "00"
     )
     reader = RecordReader(key_of("g", StreamsKind.CURRENT, "m"))
-    read = read_change(reader.int16(), reader, value)
+    read = STREAMS_RECORDS.read_change(reader.int16(), reader, value)
     assert read is not None
     assert read[1].value == StreamsAssignment(3, 2, StreamsMemberState.UNKNOWN, OwnedTasks({"0": {1: 3}}, {}, {}))
 
@@ -89,8 +90,8 @@ def test_old_records_use_member_epoch() -> None:
 @pytest.mark.parametrize("kind", StreamsKind)
 def test_other_versions_and_ends_are_unreadable(kind: StreamsKind, value: bytes) -> None:
     reader = RecordReader(key_of("g", kind, "ada"))
-    with pytest.raises(UnreadableRecord):
-        read_change(reader.int16(), reader, value)
+    with pytest.raises(RecordError):
+        STREAMS_RECORDS.read_change(reader.int16(), reader, value)
 
 
 def test_mismatched_task_epochs_are_rejected() -> None:
@@ -109,10 +110,10 @@ def test_mismatched_task_epochs_are_rejected() -> None:
         + "00"
     )
     reader = RecordReader(key_of("g", StreamsKind.CURRENT, "m"))
-    with pytest.raises(UnreadableRecord):
-        read_change(reader.int16(), reader, value)
+    with pytest.raises(RecordError):
+        STREAMS_RECORDS.read_change(reader.int16(), reader, value)
 
 
 def test_unused_record_type_is_ignored() -> None:
     reader = RecordReader(b"\x00\x12\x00\x01g")
-    assert read_change(reader.int16(), reader, b"?") is None
+    assert STREAMS_RECORDS.read_change(reader.int16(), reader, b"?") is None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kohort.coordinator.modern.modern_values import Change
-from kohort.coordinator.streams.streams_group_records import value_of
+from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.coordinator.streams.streams_preparing import LARGE, large_topology, preparing
 from kohort.coordinator.streams.streams_requests import topology_of
@@ -66,7 +66,7 @@ def test_large_record_is_encoded_early() -> None:
     world, other = StreamsGroupWorld(foo=2), StreamsGroupWorld(foo=2)
     prepared, _ = prepared_for(world, large())
     topology = topology_of(large())
-    assert prepared.encoded == value_of(Change(StreamsKind.TOPOLOGY, None, topology))
+    assert prepared.encoded == STREAMS_RECORDS.value_of(Change(StreamsKind.TOPOLOGY, None, topology))
     world.member("ada", topology=large()).joins(prepared=prepared)
     other.member("ada", topology=large()).joins()
     assert world.log == other.log

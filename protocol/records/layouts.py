@@ -1,12 +1,11 @@
-"""Every key and value of `__consumer_offsets`, as data.
+"""Every key and value of `__consumer_offsets`, `__share_group_state` and `__transaction_state`, as data.
 
-Source: the JSON schemas of Kafka's group coordinator up to 4.3, and segment files of a running 4.3.0. If one version
-number has two layouts (4.0 and later), they are tried in order and the first one that consumes every byte is used.
+Source: the JSON schemas of Kafka's coordinators up to 4.4, and segment files of a running 4.3.0. If one version number
+has two layouts (4.0 and later), the analysis tries them in order and uses the first one that consumes every byte. The
+first one is Kafka's own, which the coordinators use.
 """
 
-from __future__ import annotations
-
-from kohort.pipeline.records.schema import Array, Field, Layout, struct
+from kohort.protocol.records.schema import Array, Field, Layout, TopicLayouts, struct
 
 OFFSET_COMMIT_LEGACY, OFFSET_COMMIT, GROUP_METADATA = 0, 1, 2
 GROUP_EPOCH, PARTITION_METADATA, MEMBER, TARGET_EPOCH, TARGET_MEMBER, CURRENT_MEMBER = 3, 4, 5, 6, 7, 8
@@ -29,7 +28,7 @@ _group = (Field("group", "string"),)
 _group_id = (Field("groupId", "string"),)
 _member_key = (*_group_id, Field("memberId", "string"))
 
-KEYS = {
+_KEYS = {
     0: struct(*_group, Field("topic", "string"), Field("partition", "int32")),
     1: struct(*_group, Field("topic", "string"), Field("partition", "int32")),
     2: struct(*_group),
@@ -125,6 +124,25 @@ _topic_info = struct(
     Field("topicConfigs", Array(_key_value)),
 )
 
+STREAMS_SUBTOPOLOGY = struct(
+    Field("subtopologyId", "string"),
+    Field("sourceTopics", Array("string")),
+    Field("sourceTopicRegex", Array("string")),
+    Field("stateChangelogTopics", Array(_topic_info)),
+    Field("repartitionSinkTopics", Array("string")),
+    Field("repartitionSourceTopics", Array(_topic_info)),
+    Field(
+        "copartitionGroups",
+        Array(
+            struct(
+                Field("sourceTopics", Array("int16")),
+                Field("sourceTopicRegex", Array("int16")),
+                Field("repartitionSourceTopics", Array("int16")),
+            )
+        ),
+    ),
+)
+
 
 def _flexible(*fields: Field, dialect: str = "") -> Layout:
     return Layout(struct(*fields), flexible_from=0, dialect=dialect)
@@ -136,7 +154,7 @@ _REVOKED_TASKS = tuple(
     Field(f"{name}PendingRevocation", Array(_task_ids)) for name in ("activeTasks", "standbyTasks", "warmupTasks")
 )
 
-VALUES: dict[int, tuple[Layout, ...]] = {
+_VALUES: dict[int, tuple[Layout, ...]] = {
     0: (Layout(_commit, versions=(0, 4), flexible_from=4),),
     1: (Layout(_commit, versions=(0, 4), flexible_from=4),),
     2: (
@@ -203,6 +221,8 @@ VALUES: dict[int, tuple[Layout, ...]] = {
             Field("metadataHash", "int64"),
             Field("validatedTopologyEpoch", "int32", tag=0, default=-1),
             Field("lastAssignmentConfigs", Array(_key_value, nullable=True), tag=1),
+            Field("storedDescriptionTopologyEpoch", "int32", tag=2, default=-1),  # this and the next one since 4.4
+            Field("failedDescriptionTopologyEpoch", "int32", tag=3, default=-1),
         ),
     ),
     19: (
@@ -224,29 +244,74 @@ VALUES: dict[int, tuple[Layout, ...]] = {
     23: (
         _flexible(
             Field("epoch", "int32"),
-            Field(
-                "subtopologies",
-                Array(
-                    struct(
-                        Field("subtopologyId", "string"),
-                        Field("sourceTopics", Array("string")),
-                        Field("sourceTopicRegex", Array("string")),
-                        Field("stateChangelogTopics", Array(_topic_info)),
-                        Field("repartitionSinkTopics", Array("string")),
-                        Field("repartitionSourceTopics", Array(_topic_info)),
-                        Field(
-                            "copartitionGroups",
-                            Array(
-                                struct(
-                                    Field("sourceTopics", Array("int16")),
-                                    Field("sourceTopicRegex", Array("int16")),
-                                    Field("repartitionSourceTopics", Array("int16")),
-                                )
-                            ),
-                        ),
-                    )
-                ),
-            ),
+            Field("subtopologies", Array(STREAMS_SUBTOPOLOGY)),
         ),
     ),
 }
+
+CONSUMER_OFFSETS = TopicLayouts(_KEYS, _VALUES)
+
+SHARE_SNAPSHOT, SHARE_UPDATE = 0, 1
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4  # states of records in batches; acquired records are never written
+NO_OFFSET, NO_COUNT = -1, -1
+
+_state_batch = struct(
+    Field("firstOffset", "int64"),
+    Field("lastOffset", "int64"),
+    Field("deliveryState", "int8"),
+    Field("deliveryCount", "int16"),
+)
+_delivery_complete_count = Field("deliveryCompleteCount", "int32", tag=0, default=NO_COUNT)
+
+SHARE_GROUP_STATE = TopicLayouts(
+    keys=dict.fromkeys(
+        (SHARE_SNAPSHOT, SHARE_UPDATE),
+        struct(Field("groupId", "string"), Field("topicId", "uuid"), Field("partition", "int32")),
+    ),
+    values={
+        SHARE_SNAPSHOT: (
+            _flexible(
+                Field("snapshotEpoch", "int32"),
+                Field("stateEpoch", "int32"),
+                Field("leaderEpoch", "int32"),
+                Field("startOffset", "int64"),
+                _delivery_complete_count,
+                Field("createTimestamp", "int64"),
+                Field("writeTimestamp", "int64"),
+                Field("stateBatches", Array(_state_batch)),
+            ),
+        ),
+        SHARE_UPDATE: (
+            _flexible(
+                Field("snapshotEpoch", "int32"),
+                Field("leaderEpoch", "int32"),
+                Field("startOffset", "int64"),
+                _delivery_complete_count,
+                Field("stateBatches", Array(_state_batch)),
+            ),
+        ),
+    },
+)
+
+TRANSACTION = 0
+
+_transaction = struct(
+    Field("producerId", "int64"),
+    Field("previousProducerId", "int64", since=1, tag=0, default=-1),
+    Field("nextProducerId", "int64", since=1, tag=1, default=-1),
+    Field("producerEpoch", "int16"),
+    Field("transactionTimeoutMs", "int32"),
+    Field("transactionStatus", "int8"),
+    Field(
+        "transactionPartitions",
+        Array(struct(Field("topic", "string"), Field("partitionIds", Array("int32"))), nullable=True),
+    ),
+    Field("transactionLastUpdateTimestampMs", "int64"),
+    Field("transactionStartTimestampMs", "int64"),
+    Field("clientTransactionVersion", "int16", since=1, tag=2, default=0),
+)
+
+TRANSACTION_STATE = TopicLayouts(
+    keys={TRANSACTION: struct(Field("transactionalId", "string"))},
+    values={TRANSACTION: (Layout(_transaction, versions=(0, 1), flexible_from=1),)},
+)

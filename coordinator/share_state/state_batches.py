@@ -58,7 +58,16 @@ def combining(batches: Iterable[StateBatch], start_offset: int, pace: Pace) -> G
     batch = next(sorted_batches, None)
     while batch is not None or active:
         if not active and batch is not None:
+            following = next(sorted_batches, None)
+            if following is None or following.first_offset > batch.last_offset:  # no other batch has its offsets
+                _put(combined, batch)
+                batch = following
+                if pace.add():
+                    yield
+                continue
             at = batch.first_offset
+            heappush(active, ((-batch.delivery_count, -batch.delivery_state), batch.last_offset))
+            batch = following
         while batch is not None and batch.first_offset <= at:
             heappush(active, ((-batch.delivery_count, -batch.delivery_state), batch.last_offset))
             batch = next(sorted_batches, None)

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 class Repeated:
     """A request that its connection has sent before."""
 
-    __slots__ = ("api", "client_id", "request", "version")
+    __slots__ = ("api", "client_id", "numbers", "request", "version")
 
     def __init__(self) -> None:
         self.api: Any  # a `registry.Api`
         self.version: int
         self.client_id: str
         self.request: Any = None
+        # Offsets of the current request, which may differ from `request` (fast/request_patterns.py).
+        self.numbers: tuple[int, ...] = ()
 
     def answer(self, node: Any, now_ms: int) -> bytes | None:
         """Return the response frame after the correlation id, or None if the request must be handled.

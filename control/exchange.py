@@ -76,6 +76,7 @@ class Exchange:
         "listener",
         "listener_name",
         "login",
+        "offsets",
         "principal",
         "request",
         "stage",
@@ -97,6 +98,8 @@ class Exchange:
         self.had_epochs = False  # whether it was a consumer group or a streams group at that time
         # the assignment of the member of such a group at that time, or None if it was not a member
         self.current_then: CurrentAssignment | StreamsAssignment | None = None
+        # the offsets of a commit that otherwise equals an earlier one, which is `request`
+        self.offsets: tuple[int, ...] | None = None
         self.stage = REQUEST
 
     @property

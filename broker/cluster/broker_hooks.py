@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay
+    from kohort.broker.shortcuts import Repeated
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.effects import Append
@@ -38,6 +39,10 @@ class BrokerHooks:
         A hook that replaces `ticket.requester` gets the response before the client, whenever it is ready.
         """
         return ticket.api.handle(node, request, ticket)
+
+    def find_handler(self, connection: Any, repeated: Repeated) -> Handler | None:
+        """Return the handler of a request that its connection repeats, or None to decode it and call `handle`."""
+        return None
 
     def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
         """Return whether the sender of a request is denied a right that it has."""

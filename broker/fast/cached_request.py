@@ -44,13 +44,10 @@ class CachedRequest(Repeated):
         "encode_repeated",
         "handle_repeated",
         "kept",
-        "numbers",
     )
 
     def __init__(self) -> None:
         super().__init__()
-        # Offsets of the current request, which may differ from `request` (request_patterns.py).
-        self.numbers: tuple[int, ...] = ()
         self.kept: Any = None  # value that the API's shortcut has stored for reuse
         # Handles the request. None: no offsets differ, and the API's handler is used.
         self.handle_repeated: Callable[[Any, CachedRequest, Ticket], Any] | None = None

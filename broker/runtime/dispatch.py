@@ -56,10 +56,13 @@ class Dispatcher:
             start: Offset of the header, after the length if `frame` includes it.
         """
         hooks = self.cluster.hooks
-        # Hooks and the debug log need each request as it was sent.
-        repeated = None if hooks is not NO_HOOKS or log.debug_enabled else connection.shortcuts.find(frame, start)
+        # The debug log needs each request as it was sent.
+        repeated = None if log.debug_enabled else connection.shortcuts.find(frame, start)
+        handler = None
         if repeated is not None:
-            self._handle_repeated(connection, repeated, frame, now_ms, start)
+            handler = repeated.handle if hooks is NO_HOOKS else hooks.find_handler(connection, repeated)
+        if repeated is not None and handler is not None:
+            self._handle_repeated(connection, repeated, handler, frame, now_ms, start)
         else:
             ticket = self._read(connection, frame, now_ms, start)
             if ticket is not None:
@@ -97,12 +100,12 @@ class Dispatcher:
             log.debug(
                 f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=client_id or ""
             )
-        elif self.cluster.hooks is NO_HOOKS:
+        else:
             connection.shortcuts = connection.shortcuts.learn(api, request, frame, start, header)
         return Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
 
     def _handle_repeated(
-        self, connection: Connection, repeated: Repeated, frame: bytes, now_ms: int, start: int
+        self, connection: Connection, repeated: Repeated, handler: Handler, frame: bytes, now_ms: int, start: int
     ) -> None:
         at = start + CORRELATION_ID_AT
         failure: Exception | None = None
@@ -119,7 +122,7 @@ class Dispatcher:
         api, version, client_id = repeated.api, repeated.version, repeated.client_id
         ticket = Ticket(connection, api, repeated.request, version, correlation_id, client_id, now_ms)
         if failure is None:
-            self.run(connection, ticket, repeated.handle)
+            self.run(connection, ticket, handler)
         else:
             self._failed(connection, ticket, failure)
 

@@ -65,7 +65,10 @@ class Liveness:
             return
         for member_id in facts.members:
             if member_id:
-                self._connections[facts.group, member_id] = connection
+                self.note_member(facts.group, member_id, connection)
+
+    def note_member(self, group_id: str, member_id: str, connection: Connection) -> None:
+        self._connections[group_id, member_id] = connection
         if len(self._connections) >= self._prune_at:
             self._prune()
 

@@ -79,6 +79,11 @@ class Conditions:
             self._remove(delayed)
             delayed.exchange.resume(delayed.response)
 
+    @property
+    def are_awaited(self) -> bool:
+        """Whether at least one request is delayed until a condition holds."""
+        return bool(self._delayed)
+
     def passed(self, exchange: Delayable, response: Any) -> None:
         """Resume the requests that wait for the gate points at which a request is now."""
         if self._delayed:

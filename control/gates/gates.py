@@ -190,6 +190,11 @@ class Gates(Suggesting):
     def points(self) -> Mapping[str, GatePoint]:
         return GATE_POINTS
 
+    @property
+    def are_closed(self) -> bool:
+        """Whether at least one gate is closed."""
+        return bool(self._gates)
+
     def hold(self, name: str, group: str | None = None) -> Gate:
         """Close a gate, for one group or for all.
 

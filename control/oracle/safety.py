@@ -20,7 +20,7 @@ In share groups violations are: two members hold a record, an accepted record is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -89,17 +89,23 @@ class SafetyMonitor:
         recorder.listen(self._on_event)
 
     def committed(self, exchange: Exchange, response: Any) -> None:
-        accepted = {
+        """Check the accepted offsets of OffsetCommit or TxnOffsetCommit before the response is sent."""
+        rejected = {
             (topic.name, _id_of(topic), part.partition_index)
-            for topic in response.topics
+            for topic in getattr(response, "topics", ())  # an encoded response accepts all
             for part in topic.partitions
-            if part.error_code is ErrorCode.none
+            if part.error_code is not ErrorCode.none
         }
+        new_offsets = None if exchange.offsets is None else iter(exchange.offsets)
         for topic in exchange.request.topics:
+            name, topic_id = topic.name, _id_of(topic)
+            offsets = []
             for part in topic.partitions:
-                if (topic.name, _id_of(topic), part.partition_index) in accepted:
-                    topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
-                    self._accepted(exchange, topic_partition, part.committed_offset)
+                offset = part.committed_offset if new_offsets is None else next(new_offsets)
+                if not rejected or (name, topic_id, part.partition_index) not in rejected:
+                    offsets.append((part.partition_index, offset))
+            if offsets:
+                self._accepted(exchange, name or str(topic_id), offsets)
 
     def check_owners(self, exchange: Exchange, response: Any) -> None:
         self._epochs.answered(exchange, response, two_owners=self.budget.two_owners)
@@ -141,34 +147,36 @@ class SafetyMonitor:
     def _note(self, violation: str) -> None:
         self.violations.append(violation)
 
-    def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
-        facts = exchange.facts
+    def _accepted(self, exchange: Exchange, name: str, offsets: Sequence[tuple[int, int]]) -> None:
+        """Check the accepted offsets of a topic: pairs of partition and offset."""
+        facts, budget = exchange.facts, self.budget
         if exchange.had_epochs:
-            self._look_at_epoch(exchange, topic_partition)
+            for number, _ in offsets:
+                self._look_at_epoch(exchange, (name, number))
         else:
-            self._look_at_generation(exchange, topic_partition)
-        topic = self.brokers.cluster.topics.by_name(topic_partition[0])
+            self._look_at_generation(exchange, [(name, number) for number, _ in offsets])
+        topic = self.brokers.cluster.topics.by_name(name)
         topic_id = topic.topic_id if topic is not None else None
-        partition = topic.partition(topic_partition[1]) if topic is not None else None
-        end = partition.log.log_end_offset if partition is not None else 0
-        if 0 < end < offset and facts.generation >= 0 and not self.budget.beyond_end:
-            self.violations.append(
-                f"{facts} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
-                + allowed_by("beyond_end")
-            )
         transaction = self._transaction_of(exchange)
-        key = facts.group, topic_partition
-        last, last_topic_id = self._committed.get(key, (-1, topic_id))
-        if transaction is not None:
-            last, last_topic_id = transaction.offsets.get(key, (last, last_topic_id))
-        is_members = (
-            facts.generation >= 0 or transaction is not None
-        )  # older clients send no generation in transactions
-        if 0 <= offset < last and last_topic_id == topic_id and is_members and not self.budget.backwards:
-            self.violations.append(
-                f"{facts} set {name_of(topic_partition)} back from {last} to {offset}" + allowed_by("backwards")
-            )
-        (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
+        # Older clients send no generation in transactions.
+        is_members = facts.generation >= 0 or transaction is not None
+        for number, offset in offsets:
+            partition = topic.partition(number) if topic is not None else None
+            end = partition.log.log_end_offset if partition is not None else 0
+            if 0 < end < offset and facts.generation >= 0 and not budget.beyond_end:
+                self.violations.append(
+                    f"{facts} committed {offset} for {name}-{number}, whose log ends at {end}"
+                    + allowed_by("beyond_end")
+                )
+            key = facts.group, (name, number)
+            last, last_topic_id = self._committed.get(key, (-1, topic_id))
+            if transaction is not None:
+                last, last_topic_id = transaction.offsets.get(key, (last, last_topic_id))
+            if 0 <= offset < last and last_topic_id == topic_id and is_members and not budget.backwards:
+                self.violations.append(
+                    f"{facts} set {name}-{number} back from {last} to {offset}" + allowed_by("backwards")
+                )
+            (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
     def _look_at_epoch(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
         wrong = self._epochs.check_commit(exchange, *topic_partition)
@@ -178,30 +186,33 @@ class SafetyMonitor:
         if wrong is not None:
             self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
 
-    def _look_at_generation(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+    def _look_at_generation(self, exchange: Exchange, topic_partitions: Sequence[TopicPartition]) -> None:
         facts = exchange.facts
         if facts.generation >= 0 and facts.generation != exchange.generation_then:
-            self.violations.append(
-                f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
-                f"when the group was at {exchange.generation_then}"
-            )
-        self._look_at_owner(exchange, topic_partition)
+            for topic_partition in topic_partitions:
+                self.violations.append(
+                    f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
+                    f"when the group was at {exchange.generation_then}"
+                )
+        self._look_at_owners(exchange, topic_partitions)
 
-    def _look_at_owner(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
-        """Check the owner of a partition. Without an owner any commit passes: the last owner may be revoking it."""
+    def _look_at_owners(self, exchange: Exchange, topic_partitions: Sequence[TopicPartition]) -> None:
+        """Check the owners of partitions. Without an owner any commit passes: the last owner may be revoking it."""
         facts = exchange.facts
         generation, owners = self._owners.get(facts.group, (-1, {}))
-        members = owners.get(topic_partition, [])
+        if facts.generation != generation or self.budget.others_partitions:
+            return
         group = self._find_of_type(facts.group, CLASSIC)
         names = {*facts.instances, *facts.members}
         if group is not None:  # a static member need not send its instance id
             names |= {member.group_instance_id or "" for id_ in facts.members if (member := group.members.get(id_))}
-        is_another = bool(members) and names.isdisjoint(members)
-        if is_another and facts.generation == generation and not self.budget.others_partitions:
-            self.violations.append(
-                f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(members)}"
-                + allowed_by("others_partitions")
-            )
+        for topic_partition in topic_partitions:
+            members = owners.get(topic_partition)
+            if members and names.isdisjoint(members):
+                self.violations.append(
+                    f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(members)}"
+                    + allowed_by("others_partitions")
+                )
 
     def _find_of_type(self, group_id: str, *group_types: str) -> Any:
         group = self.find(group_id)

@@ -40,6 +40,18 @@ def test_times_limits_rule(lab: Lab) -> None:
     assert (rule.seen, rule.acted, rule.exhausted) == (3, 2, True)
 
 
+def test_rule_applies_to_repeated_requests(lab: Lab) -> None:
+    beat = "ada Heartbeat v4 {generation_id: 1}\n  <- NONE\n"
+    lab.talk("given ada shares a stable group\n" + 4 * beat)
+    with lab.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS") as rule:
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- REBALANCE_IN_PROGRESS
+            """)
+    lab.talk(beat)
+    assert rule.acted == 1
+
+
 async def test_counting_rule_lets_others_act(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     beats = lab.faults.on("Heartbeat").count()

@@ -56,6 +56,31 @@ def test_backward_commit(lab: Lab) -> None:
     assert found.endswith("set t-0 back from 50 to 40 (@pytest.mark.kafka(safety=Budget(backwards=True)) allows this)")
 
 
+def test_backward_commit_after_repeated_ones(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(f"given ada, bob share a stable group {SHARED}")
+    for offset in (10, 20, 30, 40, 5):
+        lab.talk(f"""
+            ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: {offset}, 1: {offset}}}}}}}
+              <- {{topics: [...]}}
+            """)
+    found = [violation for violation in lab.violations() if "set t-0 back" in violation]
+    assert len(found) == 1
+    assert "from 40 to 5" in found[0]
+    assert len([violation for violation in lab.violations() if "which belongs to bob-" in violation]) == 5
+
+
+def test_rejected_repeated_commit_is_ignored(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(f"given ada, bob share a stable group {SHARED}")
+    for offset, generation, error in ((50, 2, "NONE"),) * 3 + ((40, 1, "ILLEGAL_GENERATION"),) * 4:
+        lab.talk(f"""
+            ada OffsetCommit v8 {{generation_id: {generation}, offsets: {{t: {{0: {offset}}}}}}}
+              <- {{topics: [{{partitions: [{{error_code: {error}}}]}}]}}
+            """)
+    assert lab.violations() == []
+
+
 def test_rejected_commit_is_ignored(lab: Lab) -> None:
     watched(lab)
     lab.talk(f"""

@@ -95,6 +95,9 @@ spark: $(VENV)/.test-$(DECLARED)  ## run all tests that start Spark; WITHOUT=clu
 flakes: $(VENV)/.test-$(DECLARED)  ## run the pytest plugin's fixtures TIMES=1000 times in four workers
 	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py
 
+pythons: $(VENV)/.test-$(DECLARED)  ## run fast tests under Python 3.14 and 3.15 in a chroot; needs root and mmdebstrap
+	$(BIN)/python -m tests.newer_pythons
+
 lint: $(VENV)/.test-$(DECLARED)  ## check format, lint, types and import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -183,4 +186,4 @@ clean:  ## remove generated files
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep docs docs-serve release clients generated smoke spark flakes lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep docs docs-serve release clients generated smoke spark flakes pythons lint fast check compiled check-compiled without-fast crash simulations fuzz conformance differential bench bench-in-turns bench-proxy curves stalls bench-pipeline pictures constraints clean

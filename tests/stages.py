@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from tests import newer_pythons
+
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "build" / "stages"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kohort"
@@ -250,6 +252,7 @@ def deep(shared: Path) -> list[list[Stage]]:
             Stage("crash", "a broker killed 200 times; each disk call fails once", "crash"),
             Stage("fuzz", "malformed and hostile requests, 50,000 of each type", "fuzz FRAMES=50000"),
             Stage("flakes", "the pytest plugin's fixtures, repeatedly", "flakes TIMES=100"),
+            Stage("pythons", "fast tests under Python 3.14 and 3.15", "pythons", newer_pythons.find_reason_to_skip),
         ],
     ]
 

@@ -40,6 +40,21 @@ def test_workflow_runs_ci_script() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
+def test_release_workflow_builds_all_packages() -> None:
+    workflow = loaded(".github", "workflows", "release.yaml")
+    jobs = workflow["jobs"]
+    assert jobs["attach"]["needs"] == ["wheels", "archive", "image", "clients"]
+    assert jobs["publish"]["if"] == "vars.PUBLISH == 'true'"
+    commands = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
+    targets = {target for command in commands for target in re.findall(r"\bmake ([a-z-]+)", command)}
+    makefile = (ROOT / "Makefile").read_text()
+    assert targets == {"release", "generated"}
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    files = {step["with"]["file"] for job in jobs.values() for step in job["steps"] if "file" in step.get("with", {})}
+    assert files
+    assert all((ROOT / file).is_file() for file in files)
+
+
 def test_there_are_issue_forms() -> None:
     assert len(FORMS) == 3
 

@@ -57,9 +57,11 @@ def owner_of(path: Path, ours: Iterable[str]) -> str | None:
             f"version=1, cluster.id=…, node.id=… and kohort.format={FORMAT}; restore it from a backup or repair it"
         )
     if written != FORMAT:
+        is_newer = written.isdecimal() and int(written) > int(FORMAT)
+        writer = "a newer kohort" if is_newer else "another version of kohort"
         raise DataDirectoryError(
-            f"{path} was written in format {written}, but this version supports format {FORMAT}; use the version that "
-            "wrote it"
+            f"{path} was written in format {written} by {writer}, but this version supports format {FORMAT}; install "
+            f"{'that release or a newer one' if is_newer else 'the version that wrote it'}"
         )
     return meta.get("cluster.id")
 

@@ -68,4 +68,7 @@ class Mine:
 
 print(Mine.__doc__, sys.modules["kio.schema.join_group.v9.request"].JoinGroupRequest.__doc__)
 """
-    assert said_by(code) == ["Mine(number: int) JoinGroupRequest"]
+    # From Python 3.15 on, dataclasses compute it when it is read, and have nothing to replace.
+    signature = "(*, group_id" if sys.version_info >= (3, 15) else ""
+    (line,) = said_by(code)
+    assert line.startswith(f"Mine(number: int) JoinGroupRequest{signature}")

@@ -110,7 +110,7 @@ def test_rejects_newer_format(tmp_path: Path) -> None:
     OnDisk(tmp_path).directory.close()
     meta = tmp_path / "meta.properties"
     meta.write_text(meta.read_text().replace("kohort.format=1", "kohort.format=2"))
-    with pytest.raises(DataDirectoryError, match="was written in format 2"):
+    with pytest.raises(DataDirectoryError, match=r"in format 2 by a newer kohort.*; install that release"):
         DataDirectory(tmp_path)
 
 

@@ -266,3 +266,40 @@ def test_model_calculations(browser: Tab) -> None:
             return [seen.beganMs, seen.states.length]
         }""")
         assert begun == [10, 1], "a clock that goes back is another broker's"
+
+
+def test_topics_records_and_offsets(browser: Tab) -> None:
+    options = ("--topic", "orders:6", "--topic", "audit:1:cleanup.policy=compact")
+    with broker(*options) as (_, control), httpx.Client(base_url=control) as http:
+        http.put("/groups/reports/offsets", json={"offsets": {"orders-0": 0}}).raise_for_status()
+        browser.open(f"{control}/#group=reports", PHONE)
+        browser.until(shows("audit", "#topics"))
+        assert browser.ask("document.documentElement.scrollWidth") == PHONE
+        browser.ask(click("audit"))
+        browser.until(shows("cleanup.policy=compact", "#topic"))
+        browser.ask(click("orders"))
+        browser.until(shows("Topic orders", "#topic"))
+        fill = "document.querySelector('#topic-forms [name={}]').value = {}"
+        browser.ask(fill.format("value", json.dumps('{"id": [1, 2]}')))
+        browser.ask(fill.format("headers", json.dumps('{"trace": "7"}')))
+        browser.ask(click("Append record"))
+        browser.until("document.querySelector('#topics').innerText.match(/6\\s+1\\s/)")
+        browser.ask(click("Show records"))
+        browser.until(shows('"id": [\n    1,', "#records"))
+        assert browser.ask(shows("trace: 7", "#records"))
+        browser.until(shows("Reset offsets", "#offsets"))
+        browser.ask("document.querySelector('#offsets [name=where]').value = 'latest'")
+        browser.ask(click("Reset offsets"))
+        browser.until("document.querySelector('#offsets').innerText.match(/1\\s+0\\s/)")
+        assert http.get("/groups/reports").json()["offsets"]["orders-0"] == 1
+
+
+def test_bad_headers_are_explained(browser: Tab) -> None:
+    with broker("--topic", "orders:1") as (_, control):
+        browser.open(control, SCREEN)
+        browser.until(shows("orders", "#topics"))
+        browser.ask(click("orders"))
+        browser.until(shows("Topic orders", "#topic"))
+        browser.ask("document.querySelector('#topic-forms [name=headers]').value = 'trace=7'")
+        browser.ask(click("Append record"))
+        browser.until(shows("headers must be a JSON object", "#refused"))

@@ -38,6 +38,18 @@ export function name(text, maxLength = 48) {
   return h('bdi', {title: escaped.slice(0, 4_000)}, escaped.slice(0, half) + '…' + escaped.slice(-half))
 }
 
+/** Label the cells of a table with the heads of their columns, because a phone shows each row as a list. */
+function label(table) {
+  const heads = [...table.querySelectorAll('th[scope=col]')]
+  for (const row of table.rows) {
+    [...row.cells].forEach((cell, at) => {
+      if (cell.scope === 'col' || !heads[at]) return
+      if (heads[at].textContent) cell.dataset.label = heads[at].textContent
+      heads[at].classList.toggle('n', cell.classList.contains('n')) // numbers and their head are aligned alike
+    })
+  }
+}
+
 const drawn = new WeakMap()
 
 /** Fill a section if its data have changed. The focus is restored by `data-key`. */
@@ -47,5 +59,6 @@ export function fill(section, data, build) {
   drawn.set(section, text)
   const key = section.contains(document.activeElement) ? document.activeElement.dataset.key : undefined
   section.replaceChildren(...[build(data)].flat(3).filter(Boolean))
+  section.querySelectorAll('table').forEach(label)
   if (key) [...section.querySelectorAll('[data-key]')].find(element => element.dataset.key === key)?.focus()
 }

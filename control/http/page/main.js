@@ -8,6 +8,7 @@ import {showClock, showEvents, showFaults, showGates} from './laboratory.js'
 import {exactly, isMoving, Ownership} from './model.js'
 import {paths} from './offers.js'
 import {showOwnership} from './ownership.js'
+import {contains, showOffsets, showRecords, showTopic, showTopicForms, showTopics} from './topics.js'
 
 const COUNTED_ONLY = ['heartbeat_stats', 'commit_stats']
 const KEPT_EVENTS = 5_000
@@ -23,6 +24,7 @@ let byHand = false // whether the user chose the open group; otherwise the page 
 let groups = [], group = null, chosen = null, events = [], stops = []
 let clock = {now_ms: 0, paused: false, scale: 1}
 let lostSince = null, boot = null
+let topic = null // name of the open topic
 let stale = {groups: true, group: true, events: true}
 
 /** Call a function repeatedly, never twice at a time, and less often if it is slow. */
@@ -110,7 +112,45 @@ async function refreshLaboratory() {
   showClock(at('clock'), {now_ms: clock.now_ms, paused: clock.paused, scale: clock.scale}, act, paths)
   showGates(at('gates'), gates, stops, act)
   showFaults(at('faults'), faults, act, paths)
+  if (paths.has('/topics')) await refreshTopics() // a proxy has none
   if (group !== null && !clock.paused) stale.group = true // timers, lag and owners change without events
+}
+
+async function refreshTopics() {
+  const topics = await request('topics')
+  showTopics(at('topics'), topics, topic, openTopic)
+  const opened = topics.find(each => each.name === topic) ?? null
+  showTopic(at('topic'), opened)
+  showTopicForms(at('topic-forms'), opened, {browse, append})
+  const offsets = group !== null && group.type !== 'share' && group.state !== 'Dead' ? await request('groups/' + encodeURIComponent(group.id)) : null
+  showOffsets(at('offsets'), offsets, act)
+}
+
+function openTopic(name) {
+  topic = name
+  showRecords(at('records'), null)
+  attempt(refreshTopics)
+}
+
+const browse = form => attempt(async () => {
+  const query = new URLSearchParams({partition: form.get('partition'), offset: form.get('offset') || 0, limit: form.get('limit') || 20})
+  const records = await request(`topics/${encodeURIComponent(topic)}/records?${query}`)
+  showRecords(at('records'), records.filter(record => contains(record, form.get('text'))))
+})
+
+const append = form => attempt(async () => {
+  const headers = parsed(form.get('headers'))
+  await act('POST', `topics/${encodeURIComponent(topic)}/records`, {
+    values: [form.get('value')], key: form.get('key') || null, partition: Number(form.get('partition')), headers})
+})
+
+/** Return the headers that a user has entered. Throws Refused if they are not a JSON object. */
+function parsed(text) {
+  try {
+    return text ? JSON.parse(text) : {}
+  } catch {
+    throw new Refused(422, `headers must be a JSON object, as in {"trace": "7"}; got ${text}`)
+  }
 }
 
 function updateEvents() {

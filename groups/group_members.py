@@ -74,6 +74,16 @@ class GroupMember:
         return self.epoch == LEFT_TEMPORARILY
 
     @property
+    def owned(self) -> tuple[tuple[str, int], ...]:
+        """Its partitions as pairs, with those that it must revoke."""
+        return tuple(sorted(pairs(self.partitions) | pairs(self.revoking)))
+
+    @property
+    def missing(self) -> tuple[tuple[str, int], ...]:
+        """Partitions of its target assignment that it does not own yet."""
+        return tuple(sorted(pairs(self.target) - pairs(self.partitions) - pairs(self.revoking)))
+
+    @property
     def is_observed(self) -> bool:
         """Whether its own requests or the coordinator's state show it."""
         return self.evidence is not Evidence.DESCRIPTION

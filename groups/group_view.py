@@ -9,7 +9,7 @@ from functools import cached_property
 from kohort.groups.group_members import GroupMember, member_names
 from kohort.groups.shared_records import InFlightRecords, SharePartitionState
 from kohort.groups.topology import LabTopology
-from kohort.groups.type_words import CLASSIC, GROUP_TYPES, GroupType
+from kohort.groups.type_words import GroupType, words_of
 
 JOIN, SYNC = "join", "sync"
 
@@ -93,7 +93,7 @@ class GroupView:
 
     @property
     def about_type(self) -> GroupType:
-        return GROUP_TYPES[self.type or CLASSIC]
+        return words_of(self.type)
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -55,3 +55,8 @@ GROUP_TYPES: Final = {
         ),
     )
 }
+
+
+def words_of(group_type: str) -> GroupType:
+    """Return the row of a type; for an empty name or a type of a newer Kafka that of classic groups."""
+    return GROUP_TYPES.get(group_type, GROUP_TYPES[CLASSIC])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from email.message import Message
+from enum import Enum
 from io import BytesIO, StringIO
 from pathlib import Path
 from types import UnionType
@@ -224,6 +225,8 @@ def made(kind: Any, text: str) -> Any:
         return tuple(made(each, text) for each in inner if each is not Ellipsis)
     if origin is not None:
         return {made(inner[0], text): made(inner[1], text)}
+    if kind is not str and issubclass(kind, Enum):
+        return next(iter(kind))
     return text if kind is str else kind(1)
 
 

@@ -7,6 +7,7 @@ import click
 
 from kohort.cli.admin.control_client import ask, control_options
 from kohort.cli.output import say
+from kohort.groups.type_words import CLASSIC, words_of
 
 
 @click.group(invoke_without_command=True)
@@ -49,7 +50,7 @@ def _show_members(state: dict[str, Any]) -> None:
         parts = [f"{topic} {', '.join(map(str, numbers))}" for topic, numbers in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
-        epoch = "" if state["type"] == "classic" else f", epoch {member['epoch']}, {member['speaks']}"
+        epoch = "" if state["type"] == CLASSIC else f", epoch {member['epoch']}, {member['speaks']}"
         say(f"  {name}@{member['client_host']}{epoch}{waits}: {'; '.join(parts) or 'nothing'}")
 
 
@@ -127,9 +128,10 @@ def explain(group: str, control: str, token: str) -> None:
 
 
 def _show(group: dict[str, Any]) -> None:
-    count = "generation" if group["type"] == "classic" else "epoch"
-    kind = "share group, " if group["type"] == "share" else ""
+    words = words_of(group["type"])
+    noun = "" if words.noun == "group" else f"{words.noun}, "
     say(
-        f"{group['id']}: {kind}{group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
+        f"{group['id']}: {noun}{group['state']}, {words.version} {group['generation']}, "
+        f"{len(group['members'])} members, "
         f"coordinator {group['coordinator']}"
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kohort.cli.watch.snapshot import SHARE, STABLE, SeenGroup, SeenMember, Snapshot
+from kohort.cli.watch.snapshot import STABLE, SeenGroup, Snapshot
+from kohort.groups.group_members import GroupMember
+from kohort.groups.type_words import SHARE
 from kohort.protocol.topic_partition import TopicPartition
 
 
@@ -36,7 +38,7 @@ class Changes:
         changes = []
         for group in snapshot.groups:
             owners = self._owners.get(group.group_id)
-            if group.state == STABLE and group.members is not None and group.group_type != SHARE:
+            if group.state == STABLE and group.is_complete and group.type != SHARE:
                 self._owners[group.group_id] = group.owners
             if old is not None:
                 differences = _differences(old.get(group.group_id), group, owners)
@@ -56,8 +58,8 @@ def _differences(old: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartit
     if old is None:
         return [f"new, {now.state}"]
     differences = [f"{old.state} → {now.state}"] if old.state != now.state else []
-    if old.group_type != now.group_type:
-        differences.append(f"{old.group_type} → {now.group_type} protocol")
+    if old.type != now.type:
+        differences.append(f"{old.type} → {now.type} protocol")
     if now.epoch is not None and old.epoch is not None and old.epoch != now.epoch:
         differences.append(f"epoch {old.epoch} → {now.epoch}")
     if old.coordinator != now.coordinator:
@@ -67,7 +69,7 @@ def _differences(old: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartit
         for topic_partition in now.rebalances
         if topic_partition.is_over and topic_partition not in old.rebalances
     ]
-    if old.members is None or now.members is None:
+    if not (old.is_complete and now.is_complete):
         return differences
     differences += _listed("joined", _new(old.members, now.members))
     differences += _listed("left", _new(now.members, old.members))
@@ -82,9 +84,9 @@ def _differences(old: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartit
     return differences
 
 
-def _new(old: tuple[SeenMember, ...], now: tuple[SeenMember, ...]) -> list[str]:
+def _new(old: tuple[GroupMember, ...], now: tuple[GroupMember, ...]) -> list[str]:
     old_ids = {member.member_id for member in old}
-    return [member.name for member in now if member.member_id not in old_ids]
+    return [str(member) for member in now if member.member_id not in old_ids]
 
 
 def _listed(word: str, names: Iterable[str]) -> list[str]:

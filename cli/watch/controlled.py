@@ -16,17 +16,12 @@ from kohort.base.control_token import headers
 from kohort.base.control_url import control_url, display_address
 from kohort.base.json_answer import read_json
 from kohort.cli.watch.client import ANSWER_S, BrokerError
-from kohort.cli.watch.snapshot import (
-    CLASSIC,
-    SHARE,
-    SeenGroup,
-    SeenMember,
-    SeenRebalance,
-    SeenShare,
-    SeenWait,
-    Snapshot,
-)
-from kohort.protocol.topic_partition import TopicPartition
+from kohort.cli.watch.snapshot import SeenGroup, SeenRebalance, SeenShare, Snapshot
+from kohort.groups.explanation import Wait
+from kohort.groups.group_members import GroupMember
+from kohort.groups.type_words import words_of
+
+UNKNOWN_MS = -1  # in place of timeouts, which an overview does not contain
 
 
 class Controlled:
@@ -119,18 +114,17 @@ def _snapshot(state: Any, at: float) -> Snapshot:
 
 def _group(state: Any) -> SeenGroup:
     return SeenGroup(
-        state["id"],
-        state["state"],
-        state["coordinator"] if state["coordinator"] is not None else -1,
-        state["protocol"],
-        state["type"],
-        tuple(_member(item, state["type"]) for item in state["members"]),
-        epoch=None if state["type"] == CLASSIC else state["generation"],
-        target_epoch=None if state["type"] == CLASSIC else state["assignment_epoch"],
+        group_id=state["id"],
+        type=state["type"],
+        state=state["state"],
+        version=state["generation"],
+        target_epoch=state["assignment_epoch"],
+        protocol=state["protocol"],
+        members=tuple(_member(item) for item in state["members"]),
+        coordinator=state["coordinator"] if state["coordinator"] is not None else -1,
         lags={(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
         waits=tuple(
-            SeenWait(", ".join(item["for_whom"]), item["what"], item["ends_in_ms"], item["then"])
-            for item in state["waits"]
+            Wait(tuple(item["for_whom"]), item["what"], item["ends_in_ms"], item["then"]) for item in state["waits"]
         ),
         rebalances=tuple(_rebalance(item, state["type"]) for item in state["rebalances"]),
         shares=tuple(
@@ -141,24 +135,26 @@ def _group(state: Any) -> SeenGroup:
     )
 
 
-def _partitions(state: Any) -> tuple[TopicPartition, ...]:
-    return tuple((topic, part) for topic, parts in state.items() for part in parts)
+def _partitions(state: Any) -> dict[str, tuple[int, ...]]:
+    return {topic: tuple(parts) for topic, parts in state.items()}
 
 
-def _member(state: Any, group_type: str) -> SeenMember:
-    is_classic, reconciles = group_type == CLASSIC, group_type not in (CLASSIC, SHARE)
-    return SeenMember(
-        state["member_id"],
-        state["client_id"],
-        state["client_host"],
-        state["instance_id"],
-        (*_partitions(state["partitions"]), *_partitions(state["revoking"])),
-        target=_partitions(state["target"]) if reconciles else None,
-        epoch=None if is_classic else state["epoch"],
-        speaks=state["speaks"] if reconciles else "",
-        session_ends_in_ms=state["session_ends_in_ms"],
+def _member(state: Any) -> GroupMember:
+    return GroupMember(
+        member_id=state["member_id"],
+        instance_id=state["instance_id"],
+        client_id=state["client_id"],
+        client_host=state["client_host"],
+        session_timeout_ms=UNKNOWN_MS,
+        rebalance_timeout_ms=UNKNOWN_MS,
         is_alive=state["is_alive"],
         waits_for=state["waits_for"],
+        partitions=_partitions(state["partitions"]),
+        revoking=_partitions(state["revoking"]),
+        target=_partitions(state["target"]),
+        speaks=state["speaks"],
+        epoch=state["epoch"],
+        session_ends_in_ms=state["session_ends_in_ms"],
     )
 
 
@@ -172,5 +168,5 @@ def _rebalance(state: Any, group_type: str) -> SeenRebalance:
         state["prepare_ms"],
         state["laggard"],
         state["began_ms_ago"] / 1000,
-        "generation" if group_type == CLASSIC else "epoch",
+        words_of(group_type).version,
     )

@@ -1,22 +1,23 @@
-"""Conversion of ListGroups and Describe… responses to observed groups."""
+"""Conversion of ListGroups and Describe… responses to views of groups."""
 
 from __future__ import annotations
 
-from kohort.cli.watch.snapshot import CLASSIC, CONSUMER, SHARE, STREAMS, SeenGroup, SeenMember, SeenShare
+from typing import Any, Final
+
+from kohort.cli.watch.snapshot import SeenGroup, SeenShare
+from kohort.groups.group_members import GroupMember, by_topic, pairs
+from kohort.groups.type_words import CLASSIC, CONSUMER
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.consumer_group_describe import Assignment, Member
-from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
 from kohort.protocol.messages.list_groups import ListedGroup
-from kohort.protocol.messages.share_group_describe import DescribedGroup as DescribedShareGroup
-from kohort.protocol.messages.streams_group_describe import Assignment as StreamsAssignment
-from kohort.protocol.messages.streams_group_describe import DescribedGroup as DescribedStreamsGroup
-from kohort.protocol.messages.streams_group_describe import Member as StreamsMember
 from kohort.protocol.topic_partition import TopicPartition
 
-_SPOKEN = {0: CLASSIC, 1: CONSUMER}  # protocols by member type (KIP-1099), which brokers before Kafka 4.1 do not send
+# protocols by member type in a consumer group (KIP-1099), which brokers before Kafka 4.1 do not send
+_SPOKEN: Final = {0: CLASSIC, 1: CONSUMER}
+_ROLES: Final = {"active": "active_tasks", "standby": "standby_tasks", "warm-up": "warmup_tasks"}
+_UNKNOWN_MS: Final = -1  # in place of timeouts, which no response contains
 
 
 def type_of(listed: ListedGroup) -> str:
@@ -24,123 +25,101 @@ def type_of(listed: ListedGroup) -> str:
     return listed.group_type.lower() or CLASSIC
 
 
-def seen_listed(listed: ListedGroup, node_id: int) -> SeenGroup:
+def view_of_listed(listed: ListedGroup, node_id: int) -> SeenGroup:
     """Return a group that is only listed; `node_id` is its coordinator, here and below."""
-    return SeenGroup(listed.group_id, listed.group_state, node_id, "", type_of(listed), None)
+    return SeenGroup(
+        group_id=listed.group_id,
+        type=type_of(listed),
+        state=listed.group_state,
+        version=None,
+        coordinator=node_id,
+        is_complete=False,
+        knows_timers=False,
+    )
 
 
-def seen_classic(described: DescribedGroup, node_id: int) -> SeenGroup:
+def view_of_described(described: Any, group_type: str, node_id: int) -> SeenGroup:
+    """Return a group from an element of the Describe… response for its type."""
+    if group_type == CLASSIC:
+        return _view_of_classic(described, node_id)
+    return SeenGroup(
+        group_id=described.group_id,
+        type=group_type,
+        state=described.group_state,
+        version=described.group_epoch,
+        target_epoch=described.assignment_epoch,
+        protocol=getattr(described, "assignor_name", "") if described.members else "",
+        members=tuple(_member(member, group_type) for member in described.members),
+        coordinator=node_id,
+        knows_timers=False,
+    )
+
+
+def _member(described: Any, group_type: str) -> GroupMember:
+    owned = _items(described.assignment)
+    target = _items(described.target_assignment) if hasattr(described, "target_assignment") else owned
+    return GroupMember(
+        member_id=described.member_id,
+        instance_id=getattr(described, "instance_id", None),
+        client_id=described.client_id,
+        client_host=described.client_host.lstrip("/"),
+        session_timeout_ms=_UNKNOWN_MS,
+        rebalance_timeout_ms=_UNKNOWN_MS,
+        partitions=by_topic(owned & target),
+        revoking=by_topic(owned - target),
+        target=by_topic(target),
+        speaks=_SPOKEN.get(getattr(described, "member_type", _UNKNOWN_MS), group_type),
+        epoch=described.member_epoch,
+    )
+
+
+def _items(assignment: Any) -> frozenset[TopicPartition]:
+    """Return partitions, or tasks as partitions."""
+    if hasattr(assignment, "topic_partitions"):
+        return frozenset(
+            (topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions
+        )
+    return frozenset(
+        (f"{role} {ids.subtopology_id}", number)
+        for role, field in _ROLES.items()
+        for ids in getattr(assignment, field)
+        for number in ids.partitions
+    )
+
+
+def _view_of_classic(described: DescribedGroup, node_id: int) -> SeenGroup:
     """Return a classic group, with owned partitions if its members are consumers."""
     of_consumers = described.protocol_type == CONSUMER
-    members = tuple(_classic_member(member, of_consumers) for member in described.members)
-    return SeenGroup(described.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
+    return SeenGroup(
+        group_id=described.group_id,
+        type=CLASSIC,
+        state=described.group_state,
+        version=None,
+        protocol=described.protocol_data,
+        members=tuple(_classic_member(member, of_consumers) for member in described.members),
+        coordinator=node_id,
+        knows_timers=False,
+    )
 
 
-def _classic_member(described: DescribedGroupMember, of_consumers: bool) -> SeenMember:
+def _classic_member(described: DescribedGroupMember, of_consumers: bool) -> GroupMember:
     owned = (assigned_partitions(described.member_assignment) or {}) if of_consumers else {}
-    return SeenMember(
-        described.member_id,
-        described.client_id,
-        described.client_host.lstrip("/"),
-        described.group_instance_id,
-        tuple((topic, partition) for topic, parts in owned.items() for partition in parts),
+    partitions = by_topic(pairs(owned))
+    return GroupMember(
+        member_id=described.member_id,
+        instance_id=described.group_instance_id,
+        client_id=described.client_id,
+        client_host=described.client_host.lstrip("/"),
+        session_timeout_ms=_UNKNOWN_MS,
+        rebalance_timeout_ms=_UNKNOWN_MS,
+        partitions=partitions,
+        target=partitions,
+        speaks=CLASSIC,
+        epoch=_UNKNOWN_MS,
     )
 
 
-def seen_consumer(described: DescribedConsumerGroup, node_id: int) -> SeenGroup:
-    """Return a consumer group, with members of both protocols."""
-    return SeenGroup(
-        described.group_id,
-        described.group_state,
-        node_id,
-        described.assignor_name,
-        CONSUMER,
-        tuple(_member(member) for member in described.members),
-        epoch=described.group_epoch,
-        target_epoch=described.assignment_epoch,
-    )
-
-
-def _member(described: Member) -> SeenMember:
-    return SeenMember(
-        described.member_id,
-        described.client_id,
-        described.client_host.lstrip("/"),
-        described.instance_id,
-        _partitions(described.assignment),
-        target=_partitions(described.target_assignment),
-        epoch=described.member_epoch,
-        speaks=_SPOKEN.get(described.member_type, ""),
-    )
-
-
-def seen_share(described: DescribedShareGroup, node_id: int) -> SeenGroup:
-    """Return a share group, in which several members may have the same partition."""
-    return SeenGroup(
-        described.group_id,
-        described.group_state,
-        node_id,
-        described.assignor_name if described.members else "",
-        SHARE,
-        tuple(
-            SeenMember(
-                member.member_id,
-                member.client_id,
-                member.client_host.lstrip("/"),
-                owns=tuple(
-                    (topic.topic_name, p) for topic in member.assignment.topic_partitions for p in topic.partitions
-                ),
-                epoch=member.member_epoch,
-            )
-            for member in described.members
-        ),
-        epoch=described.group_epoch,
-        target_epoch=described.assignment_epoch,
-    )
-
-
-def seen_streams(described: DescribedStreamsGroup, node_id: int) -> SeenGroup:
-    """Return a streams group, whose members have tasks, each a partition of a subtopology."""
-    return SeenGroup(
-        described.group_id,
-        described.group_state,
-        node_id,
-        "",
-        STREAMS,
-        tuple(_thread(member) for member in described.members),
-        epoch=described.group_epoch,
-        target_epoch=described.assignment_epoch,
-    )
-
-
-def _thread(described: StreamsMember) -> SeenMember:
-    return SeenMember(
-        described.member_id,
-        described.client_id,
-        described.client_host.lstrip("/"),
-        described.instance_id,
-        _tasks(described.assignment),
-        target=_tasks(described.target_assignment),
-        epoch=described.member_epoch,
-    )
-
-
-def _tasks(assignment: StreamsAssignment) -> tuple[TopicPartition, ...]:
-    """Return tasks as partitions: `("active 0", 3)` is the active task 0_3."""
-    by_role = {
-        "active": assignment.active_tasks,
-        "standby": assignment.standby_tasks,
-        "warm-up": assignment.warmup_tasks,
-    }
-    return tuple(
-        (f"{role} {ids.subtopology_id}", partition)
-        for role, tasks in by_role.items()
-        for ids in tasks
-        for partition in ids.partitions
-    )
-
-
-def seen_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[SeenShare, ...]:
+def view_of_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[SeenShare, ...]:
     """Return the state of a share group's partitions, without unknown ones."""
     return tuple(
         SeenShare((topic.topic_name, part.partition_index), part.start_offset, part.lag if part.lag >= 0 else None)
@@ -148,7 +127,3 @@ def seen_shares(described: DescribeShareGroupOffsetsResponseGroup) -> tuple[Seen
         for part in topic.partitions
         if part.error_code is ErrorCode.none and part.start_offset >= 0
     )
-
-
-def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
-    return tuple((topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions)

@@ -6,25 +6,18 @@ Each broker lists the groups that it coordinates, so FindCoordinator is not need
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from kohort.base.address import parse_address
 from kohort.cli.watch.client import Broker, BrokerError
-from kohort.cli.watch.described import (
-    seen_classic,
-    seen_consumer,
-    seen_listed,
-    seen_share,
-    seen_shares,
-    seen_streams,
-    type_of,
-)
-from kohort.cli.watch.snapshot import CLASSIC, CONSUMER, SHARE, STREAMS, SeenGroup, SeenShare, Snapshot
+from kohort.cli.watch.described import type_of, view_of_described, view_of_listed, view_of_shares
+from kohort.cli.watch.snapshot import SeenGroup, SeenShare, Snapshot
 from kohort.client.group_describing import DESCRIBING
 from kohort.client.security import OPEN, Security
+from kohort.groups.type_words import CLASSIC, SHARE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -38,13 +31,6 @@ from kohort.protocol.topic_partition import TopicPartition
 
 LATEST = -1
 MAX_BROKERS = 1_000  # limit for connections, one per broker
-Conversion = Callable[[Any, int], SeenGroup]  # converts a broker's description of a group, given the broker's id
-READING: dict[str, Conversion] = {
-    CLASSIC: seen_classic,
-    CONSUMER: seen_consumer,
-    SHARE: seen_share,
-    STREAMS: seen_streams,
-}  # conversions by group type
 FIRST_WITH_MANY = 8  # first version of OffsetFetch in which one request may name several groups
 
 
@@ -95,7 +81,7 @@ class WatchedCluster:
             len(brokers),
             tuple(
                 replace(group, lags=_lags(committed.get(group.group_id, {}), ends))
-                if group.group_type != SHARE
+                if group.type != SHARE
                 else _with_shares(group, shares.get(group.group_id, ()))
                 for group in sorted(groups, key=lambda item: item.group_id)
             ),
@@ -137,8 +123,12 @@ class WatchedCluster:
         errors = {group.group_id: group.error_code for group, _ in described}
         if unasked := errors.keys() - listed.keys():
             raise ValueError(f"a description of {min(unasked)}that was not requested")
-        groups = [seen_listed(group, node_id) for name, group in listed.items() if name not in errors]
-        groups += [convert(group, node_id) for group, convert in described if group.error_code is ErrorCode.none]
+        groups = [view_of_listed(group, node_id) for name, group in listed.items() if name not in errors]
+        groups += [
+            view_of_described(group, group_type, node_id)
+            for group, group_type in described
+            if group.error_code is ErrorCode.none
+        ]
         refused = ""
         for group_id, error in errors.items():
             # a group that is not found was deleted, or changed its protocol, since it was listed
@@ -160,7 +150,7 @@ class WatchedCluster:
                 if broker.speaks("describe_share_group_offsets"):
                     request = DescribeShareGroupOffsetsRequest(groups=requested)
                     answer = await broker.ask("describe_share_group_offsets", request)
-                    shares.update((group.group_id, seen_shares(group)) for group in answer.groups)
+                    shares.update((group.group_id, view_of_shares(group)) for group in answer.groups)
             except BrokerError as problem:
                 problems.append(str(problem))
 
@@ -214,17 +204,17 @@ class WatchedCluster:
         return ends
 
 
-async def _described(broker: Broker, listed: Iterable[ListedGroup]) -> list[tuple[Any, Conversion]]:
-    """Return a broker's descriptions with their conversions; none for group types that it does not describe."""
+async def _described(broker: Broker, listed: Iterable[ListedGroup]) -> list[tuple[Any, str]]:
+    """Return a broker's descriptions with the group types; none for types that it does not describe."""
     by_type: dict[str, list[str]] = {}
     for group in listed:
         by_type.setdefault(type_of(group), []).append(group.group_id)
-    described: list[tuple[Any, Conversion]] = []
+    described: list[tuple[Any, str]] = []
     for group_type, (api, asking) in DESCRIBING.items():
         group_ids = tuple(by_type.get(group_type, ()))
         if group_ids and (group_type == CLASSIC or broker.speaks(api)):
             answer = await broker.ask(api, asking(group_ids))
-            described += [(group, READING[group_type]) for group in answer.groups]
+            described += [(group, group_type) for group in answer.groups]
     return described
 
 
@@ -232,7 +222,7 @@ def _by_node(groups: list[SeenGroup], *, of_share: bool) -> dict[int, list[str]]
     """Return share groups, or all others, by coordinator."""
     by_node: dict[int, list[str]] = {}
     for group in groups:
-        if (group.group_type == SHARE) is of_share:
+        if (group.type == SHARE) is of_share:
             by_node.setdefault(group.coordinator, []).append(group.group_id)
     return by_node
 

@@ -5,59 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kohort.groups.explanation import Wait
+from kohort.groups.group_view import GroupView
 from kohort.protocol.topic_partition import TopicPartition
 
 STABLE = "Stable"
-CLASSIC = "classic"
-CONSUMER = "consumer"
-SHARE = "share"
-STREAMS = "streams"
-AWAY = -2  # epoch of a static member that has left temporarily
-
-
-@dataclass(frozen=True)
-class SeenMember:
-    """Member of a group, as described by DescribeGroups or ConsumerGroupDescribe."""
-
-    member_id: str
-    client_id: str
-    host: str
-    instance_id: str | None = None
-    owns: tuple[TopicPartition, ...] = ()  # in a classic group only known while it is stable
-    target: tuple[TopicPartition, ...] | None = None  # target assignment; None in a classic group
-    epoch: int | None = None  # AWAY for a static member that will return; None in a classic group
-    speaks: str = ""  # its protocol, if a group may have members of both and the broker sends it
-    session_ends_in_ms: int | None = None
-    """On the brokers' clock. This and the next fields are only known from a control address; None without a timer."""
-    is_alive: bool = True
-    waits_for: str = ""  # `join`: waits for others to join; `sync`: for its assignment
-
-    @property
-    def name(self) -> str:
-        """Name for display."""
-        return self.instance_id or self.client_id or self.member_id
-
-    @property
-    def to_give_up(self) -> tuple[TopicPartition, ...]:
-        """Partitions that it owns and must revoke; other members may wait for them."""
-        return (
-            () if self.target is None else tuple(partition for partition in self.owns if partition not in self.target)
-        )
-
-    @property
-    def to_get(self) -> tuple[TopicPartition, ...]:
-        """Partitions of its target assignment that it does not own yet."""
-        return tuple(partition for partition in self.target or () if partition not in self.owns)
-
-
-@dataclass(frozen=True)
-class SeenWait:
-    """Reason why a group waits."""
-
-    for_whom: str  # member; empty for a time
-    what: str
-    ends_in_ms: int | None  # expiry of its timer, on the brokers' clock; None without a timer
-    then: str
 
 
 @dataclass(frozen=True)
@@ -97,25 +49,24 @@ class SeenShare:
     held: int | None = None  # acquired records, from a control address
 
 
-@dataclass(frozen=True)
-class SeenGroup:
-    """Group as described by its coordinator."""
+@dataclass(frozen=True, kw_only=True)
+class SeenGroup(GroupView):
+    """Group as described by its coordinator, with its lags; incomplete if its members are not available.
 
-    group_id: str
-    state: str
+    Tasks are like partitions: `("active 0", 3)` is the active task 0_3.
+    """
+
     coordinator: int  # id of the node
-    protocol: str = ""  # assignor; empty before one is chosen
-    group_type: str = CLASSIC
-    members: tuple[SeenMember, ...] | None = ()
-    """None if unknown: for streams groups, and from brokers that do not describe this type of group."""
-    epoch: int | None = None  # None for classic groups
-    target_epoch: int | None = None
-    """Epoch of the target assignment. The group is assigning while this is behind."""
     # end offsets minus committed offsets, where both are known
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)
-    waits: tuple[SeenWait, ...] = ()  # from a control address
+    waits: tuple[Wait, ...] = ()  # from a control address
     rebalances: tuple[SeenRebalance, ...] = ()  # the last ones, from a control address; newest last
     shares: tuple[SeenShare, ...] = ()  # partitions of a share group
+
+    @property
+    def epoch(self) -> int | None:
+        """The group epoch, or None for classic groups."""
+        return self.version if self.about_type.has_epochs else None
 
     @property
     def lag(self) -> int | None:
@@ -125,7 +76,7 @@ class SeenGroup:
     @property
     def owners(self) -> dict[TopicPartition, str]:
         """Member ids by partition."""
-        return {topic_partition: member.member_id for member in self.members or () for topic_partition in member.owns}
+        return {topic_partition: member.member_id for member in self.members for topic_partition in member.owned}
 
     @property
     def unowned(self) -> tuple[TopicPartition, ...]:
@@ -133,7 +84,7 @@ class SeenGroup:
 
         Unknown in a classic group that is not stable; always known in a consumer group.
         """
-        if not self.members or (self.state != STABLE and self.group_type == CLASSIC):
+        if not self.members or (self.state != STABLE and not self.about_type.has_epochs):
             return ()
         owners = self.owners
         return tuple(topic_partition for topic_partition in sorted(self.lags) if topic_partition not in owners)

@@ -11,17 +11,11 @@ from rich.table import Table
 
 from kohort.base.visible import visible
 from kohort.cli.watch.changes import Change
-from kohort.cli.watch.snapshot import (
-    AWAY,
-    CLASSIC,
-    SHARE,
-    SeenGroup,
-    SeenMember,
-    SeenRebalance,
-    SeenWait,
-    Snapshot,
-)
+from kohort.cli.watch.snapshot import SeenGroup, SeenRebalance, Snapshot
 from kohort.cli.watch.text import Text
+from kohort.groups.explanation import Wait
+from kohort.groups.group_members import GroupMember, pairs
+from kohort.groups.type_words import CLASSIC
 from kohort.protocol.topic_partition import TopicPartition
 
 STATE_STYLES = {
@@ -112,7 +106,7 @@ def _heading(snapshot: Snapshot, title: str) -> Text:
 
 
 def _lines(group: SeenGroup) -> int:
-    members = len(group.members or ())
+    members = len(group.members)
     table = (members + 1 if members else 0) + bool(group.unowned)
     shares = len(group.shares) + bool(group.shares)
     return 2 + len(group.waits) + table + shares + len(group.rebalances)
@@ -143,16 +137,17 @@ def _members(group: SeenGroup, has_session: bool) -> Table:
     for name in ("member", "host", "owns"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     table.add_column("lag", justify="right", no_wrap=True)
-    has_epoch, reconciles = group.epoch is not None, group.epoch is not None and group.group_type != SHARE
+    has_epoch = group.epoch is not None
+    reconciles = has_epoch and bool(group.about_type.revokes)
     if has_epoch:
         table.add_column("epoch", justify="right", no_wrap=True)
     if reconciles:
         table.add_column("reconciles", no_wrap=True, overflow="ellipsis")
     if has_session:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
-    for member in sorted(group.members or (), key=lambda item: (item.name, item.member_id)):
-        lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
-        cells = [Text(_called(member)), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
+    for member in sorted(group.members, key=lambda item: (str(item), item.member_id)):
+        lags = [group.lags[topic_partition] for topic_partition in member.owned if topic_partition in group.lags]
+        cells = [Text(_called(group, member)), Text(member.client_host), Text(ranges(member.owned) or UNKNOWN)]
         more = [_epoch(member)] if has_epoch else []
         more += [_reconciles(member)] if reconciles else []
         more += [_session(member)] if has_session else []
@@ -176,34 +171,34 @@ def _shares(group: SeenGroup) -> Table:
     return table
 
 
-def _called(member: SeenMember) -> str:
+def _called(group: SeenGroup, member: GroupMember) -> str:
     kinds = ["static"] if member.instance_id else []
-    kinds += ["classic"] if member.speaks == CLASSIC else []
-    return member.name + (f" ({', '.join(kinds)})" if kinds else "")
+    kinds += ["classic"] if member.speaks == CLASSIC != group.type else []
+    return str(member) + (f" ({', '.join(kinds)})" if kinds else "")
 
 
-def _epoch(member: SeenMember) -> Text:
-    return Text("away", "yellow") if member.epoch == AWAY else Text(f"{member.epoch}")
+def _epoch(member: GroupMember) -> Text:
+    return Text("away", "yellow") if member.is_away else Text(f"{member.epoch}")
 
 
-def _reconciles(member: SeenMember) -> Text:
-    steps = [f"revokes {ranges(member.to_give_up)}"] if member.to_give_up else []
-    steps += [f"waits for {ranges(member.to_get)}"] if member.to_get else []
+def _reconciles(member: GroupMember) -> Text:
+    steps = [f"revokes {ranges(pairs(member.revoking))}"] if member.revoking else []
+    steps += [f"waits for {ranges(member.missing)}"] if member.missing else []
     return Text("; ".join(steps), "yellow")
 
 
-def _session(member: SeenMember) -> Text:
+def _session(member: GroupMember) -> Text:
     if member.waits_for:
         return Text(f"waits for its {member.waits_for}", "yellow")
     ends = UNKNOWN if member.session_ends_in_ms is None else f"in {_seconds(member.session_ends_in_ms)}"
     return Text(ends) if member.is_alive else Text(f"{ends}, silent", "bold red")
 
 
-def _wait(wait: SeenWait) -> Text:
+def _wait(wait: Wait) -> Text:
     ends = "without a known timer" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
     return Text.assemble(
         "  waits for ",
-        (f"{wait.for_whom} " if wait.for_whom else "", "bold"),
+        (f"{', '.join(wait.for_whom)} " if wait.for_whom else "", "bold"),
         f"{wait.what}; ",
         (ends, "yellow"),
         f": {wait.then}",
@@ -224,8 +219,8 @@ def _seconds(length_ms: int) -> str:
 
 
 def _about(group: SeenGroup) -> str:
-    if group.members is None:
-        return f"{group.group_type} protocol, members not available"
+    if not group.is_complete:
+        return f"{group.type} protocol, members not available"
     count = len(group.members)
     parts = [f"{count} member{'s' if count != 1 else ''}", group.protocol, _epochs(group), f"node {group.coordinator}"]
     return "  ".join(part for part in parts if part)

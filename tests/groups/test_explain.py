@@ -106,3 +106,8 @@ def test_every_type_is_explained(group_type: str) -> None:
         f"{GROUP_TYPES[group_type].noun} g: Stable, {GROUP_TYPES[group_type].version} 5"
     )
     assert explanation.badly_set == ()
+
+
+def test_unknown_type_is_explained_like_classic() -> None:
+    explanation = explain(group(member("ada", speaks="newer"), type="newer"))
+    assert explanation.headline == "group g: Stable, generation 5, 1 member"

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from kohort.cli.watch.changes import Change, Changes
-from kohort.cli.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, Snapshot
+from kohort.cli.watch.snapshot import SeenGroup, SeenRebalance, Snapshot
+from tests.watch.seen_values import seen_group, seen_member
 
-ADA = SeenMember("ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 1)))
-BOB = SeenMember("bob-1", "bob", "10.0.0.2")
-ALONE = SeenGroup("billing", "Stable", 1, "range", members=(ADA,))
-REBALANCING = SeenGroup("billing", "PreparingRebalance", 1, members=(replace(ADA, owns=()), BOB))
-BOTH = replace(ALONE, members=(replace(ADA, owns=(("orders", 0),)), replace(BOB, owns=(("orders", 1),))))
+ADA = seen_member("ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 1)))
+BOB = seen_member("bob-1", "bob", "10.0.0.2")
+ALONE = seen_group("billing", "Stable", 1, "range", members=(ADA,))
+REBALANCING = seen_group("billing", "PreparingRebalance", 1, members=(replace(ADA, partitions={}), BOB))
+BOTH = replace(ALONE, members=(replace(ADA, partitions={"orders": (0,)}), replace(BOB, partitions={"orders": (1,)})))
 
 
 def told(*looks: tuple[SeenGroup, ...], problems: tuple[str, ...] = ()) -> list[list[str]]:
@@ -65,13 +66,13 @@ def test_unseen_group_is_not_gone() -> None:
 
 
 def test_groups_without_members_show_state() -> None:
-    other = SeenGroup("new", "Stable", 1, group_type="consumer", members=None)
+    other = seen_group("new", "Stable", 1, group_type="consumer", is_complete=False)
     assert told((other,), (replace(other, state="Assigning"),)) == [[], ["Stable → Assigning"]]
 
 
 def test_consumer_epochs_and_protocol_change() -> None:
-    new = replace(ALONE, group_type="consumer", epoch=4, target_epoch=4)
-    both = replace(BOTH, group_type="consumer", epoch=5, target_epoch=5)
+    new = replace(ALONE, type="consumer", version=4, target_epoch=4)
+    both = replace(BOTH, type="consumer", version=5, target_epoch=5)
     assert told((ALONE,), (new,), (replace(both, state="Reconciling"),), (both,)) == [
         [],
         ["classic → consumer protocol"],

@@ -16,8 +16,10 @@ import pytest
 
 from kohort.cli.watch.client import BrokerError
 from kohort.cli.watch.controlled import Controlled, _snapshot
-from kohort.cli.watch.snapshot import SeenShare, SeenWait, Snapshot
+from kohort.cli.watch.snapshot import SeenShare, Snapshot
 from kohort.control.http.app import make_app
+from kohort.groups.explanation import Wait
+from kohort.groups.group_members import by_topic
 from tests.clients.serving import serving
 from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab
@@ -57,11 +59,11 @@ async def test_timers_causes_lags_and_owners(lab: Lab) -> None:
     assert (group.group_id, group.state, group.coordinator) == (lab.name("group"), "PreparingRebalance", 1)
     assert group.lags == {(lab.name("topic"), 0): 0}
     (wait,) = group.waits
-    assert wait == SeenWait(
-        "ada, bob", "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"
+    assert wait == Wait(
+        ("ada", "bob"), "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"
     )
-    assert group.members is not None
-    assert [(each.name, each.session_ends_in_ms, each.waits_for) for each in group.members] == [
+    assert group.is_complete
+    assert [(str(each), each.session_ends_in_ms, each.waits_for) for each in group.members] == [
         ("ada", 6_500, ""),
         ("bob", 9_500, ""),
         ("eve", 299_500, "join"),
@@ -156,11 +158,13 @@ async def test_share_group_shows_locks_and_expiry() -> None:
           <- NONE
         """)
     (group,) = (await seen(lab)).groups
-    assert (group.group_type, group.epoch, group.lags) == ("share", 3, {(lab.topic, 0): 3})
+    assert (group.type, group.epoch, group.lags) == ("share", 3, {(lab.topic, 0): 3})
     assert group.shares == (SeenShare((lab.topic, 0), 0, 3, 2),)
-    assert group.members is not None
-    assert [(each.name, each.owns, each.target) for each in group.members] == [("ada", ((lab.topic, 0),), None)]
-    assert [(wait.for_whom, wait.ends_in_ms) for wait in group.waits] == [("ada", 2_000)]
+    assert group.is_complete
+    assert [(str(each), each.owned, each.target) for each in group.members] == [
+        ("ada", ((lab.topic, 0),), {lab.topic: (0,)})
+    ]
+    assert [(wait.for_whom, wait.ends_in_ms) for wait in group.waits] == [(("ada",), 2_000)]
     lab.stage.close()
 
 
@@ -175,13 +179,13 @@ async def test_consumer_group_shows_epochs_and_revocations(lab: Lab) -> None:
           <- NONE
         """)
     (group,) = (await seen(lab)).groups
-    assert (group.group_type, group.state, group.epoch, group.target_epoch) == ("consumer", "Reconciling", 3, 3)
-    assert group.members is not None
+    assert (group.type, group.state, group.epoch, group.target_epoch) == ("consumer", "Reconciling", 3, 3)
+    assert group.is_complete
     ada, bob = group.members
     assert (ada.epoch, bob.epoch, ada.speaks, bob.waits_for) == (2, 3, "consumer", "partitions")
     assert str(group.rebalances[-1]).startswith("epoch 3: join new (bob)")
-    assert ada.to_give_up == bob.to_get
-    assert [wait.for_whom for wait in group.waits] == ["ada"]
+    assert ada.revoking == by_topic(bob.missing)
+    assert [wait.for_whom for wait in group.waits] == [("ada",)]
     assert (group.rebalances[-1].cause, group.rebalances[-1].laggard) == ("join new", "ada")
 
 

@@ -35,6 +35,7 @@ from kohort.protocol.messages.streams_group_describe import DescribedGroup as De
 from kohort.protocol.messages.streams_group_describe import Member as StreamsMember
 from kohort.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
 from kohort.protocol.messages.streams_group_heartbeat import TaskIds
+from tests.watch.seen_values import seen_group
 
 
 class Scripted(Broker):
@@ -89,7 +90,7 @@ async def test_moved_group_is_a_problem() -> None:
         ),
     )
     assert await groups_of(broker) == (
-        [SeenGroup("there", "Empty", 7)],
+        [seen_group("there", "Empty", 7)],
         "broker-1:9092 cannot describe group moved: NOT_COORDINATOR",
     )
 
@@ -125,13 +126,13 @@ async def test_consumer_group_shows_epochs_and_protocols() -> None:
     )
     (seen,), problem = await groups_of(broker)
     assert problem == ""
-    assert (seen.state, seen.group_type, seen.protocol) == ("Reconciling", "consumer", "uniform")
+    assert (seen.state, seen.type, seen.protocol) == ("Reconciling", "consumer", "uniform")
     assert (seen.epoch, seen.target_epoch, seen.coordinator) == (5, 4, 7)
-    assert seen.members is not None
-    assert [(each.name, each.epoch, each.speaks, each.to_give_up, each.to_get) for each in seen.members] == [
-        ("ada", 3, "consumer", (("orders", 2),), ()),
-        ("bob", 4, "consumer", (), (("orders", 2),)),
-        ("eve", 4, "classic", (), ()),
+    assert seen.is_complete
+    assert [(str(each), each.epoch, each.speaks, each.revoking, each.missing) for each in seen.members] == [
+        ("ada", 3, "consumer", {"orders": (2,)}, ()),
+        ("bob", 4, "consumer", {}, (("orders", 2),)),
+        ("eve", 4, "classic", {}, ()),
     ]
 
 
@@ -147,7 +148,7 @@ async def test_failed_descriptions_are_problems() -> None:
         ),
     )
     assert await groups_of(broker) == (
-        [SeenGroup("shared", "Stable", 7, group_type="share", members=None), SeenGroup("older", "Empty", 7)],
+        [seen_group("shared", "Stable", 7, group_type="share", is_complete=False), seen_group("older", "Empty", 7)],
         "broker-1:9092 cannot describe group newer: TOPIC_AUTHORIZATION_FAILED",
     )
 
@@ -176,8 +177,8 @@ async def test_share_group_shows_partitions_and_progress() -> None:
         describe_share_group_offsets=DescribeShareGroupOffsetsResponse(groups=(offsets,)),
     )
     (seen,), problem = await groups_of(broker)
-    assert (problem, seen.group_type, seen.protocol, seen.epoch) == ("", "share", "simple", 3)
-    assert [(each.name, each.owns, each.epoch) for each in seen.members or ()] == [
+    assert (problem, seen.type, seen.protocol, seen.epoch) == ("", "share", "simple", 3)
+    assert [(str(each), each.owned, each.epoch) for each in seen.members] == [
         ("ada", (("orders", 0),), 3),
         ("bob", (("orders", 0),), 3),
     ]
@@ -210,16 +211,16 @@ async def test_streams_group_shows_tasks_and_waiters() -> None:
         list_groups=listed(("words", "Streams")), streams_group_describe=StreamsGroupDescribeResponse(groups=(group,))
     )
     (seen,), problem = await groups_of(broker)
-    assert (problem, seen.group_type, seen.state, seen.epoch, seen.target_epoch) == ("", "streams", "Reconciling", 4, 4)
-    assert [(each.name, each.epoch, each.owns, each.to_give_up, each.to_get) for each in seen.members or ()] == [
-        ("ada", 3, (("active 0", 0), ("active 0", 1)), (("active 0", 1),), ()),
-        ("bob", 4, (("standby 0", 0),), (), (("active 0", 1),)),
+    assert (problem, seen.type, seen.state, seen.epoch, seen.target_epoch) == ("", "streams", "Reconciling", 4, 4)
+    assert [(str(each), each.epoch, each.owned, each.revoking, each.missing) for each in seen.members] == [
+        ("ada", 3, (("active 0", 0), ("active 0", 1)), {"active 0": (1,)}, ()),
+        ("bob", 4, (("standby 0", 0),), {}, (("active 0", 1),)),
     ]
 
 
 async def test_broker_without_consumer_describe() -> None:
     broker = Scripted(list_groups=listed(("newer", "Consumer")))
-    assert await groups_of(broker) == ([SeenGroup("newer", "Stable", 7, group_type="consumer", members=None)], "")
+    assert await groups_of(broker) == ([seen_group("newer", "Stable", 7, group_type="consumer", is_complete=False)], "")
 
 
 async def test_unmatched_groups_are_not_described() -> None:

@@ -10,14 +10,16 @@ import pytest
 from rich.console import Console
 
 from kohort.cli.watch.changes import Change
-from kohort.cli.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenShare, SeenWait, Snapshot
+from kohort.cli.watch.snapshot import SeenGroup, SeenRebalance, SeenShare, Snapshot
 from kohort.cli.watch.view import line, picture, ranges
+from kohort.groups.explanation import Wait
+from tests.watch.seen_values import seen_group, seen_member
 
 AT = time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1))
 
-ADA = SeenMember("ada-1", "ada", "10.0.0.1", "one", (("orders", 0), ("orders", 1)))
-BOB = SeenMember("bob-1", "bob", "10.0.0.2", None, (("orders", 2),))
-BILLING = SeenGroup(
+ADA = seen_member("ada-1", "ada", "10.0.0.1", "one", (("orders", 0), ("orders", 1)))
+BOB = seen_member("bob-1", "bob", "10.0.0.2", None, (("orders", 2),))
+BILLING = seen_group(
     "billing",
     "Stable",
     1,
@@ -55,16 +57,16 @@ billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
 
 
 def test_control_address_adds_causes() -> None:
-    ada = SeenMember("ada-1", "ada", "10.0.0.1", session_ends_in_ms=9_500)
-    bob = SeenMember("bob-1", "bob", "10.0.0.2", waits_for="join")
-    eve = SeenMember("eve-1", "eve", "10.0.0.3", session_ends_in_ms=1_000, is_alive=False)
-    group = SeenGroup(
+    ada = seen_member("ada-1", "ada", "10.0.0.1", session_ends_in_ms=9_500)
+    bob = seen_member("bob-1", "bob", "10.0.0.2", waits_for="join")
+    eve = seen_member("eve-1", "eve", "10.0.0.3", session_ends_in_ms=1_000, is_alive=False)
+    group = seen_group(
         "billing",
         "PreparingRebalance",
         1,
         members=(ada, bob, eve),
         waits=(
-            SeenWait("ada, eve", "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"),
+            Wait(("ada", "eve"), "to join (JoinGroup)", 59_500, "members that have not joined by then are removed"),
         ),
         rebalances=(
             SeenRebalance(4, 2, "session expired", "dan", "completed", 12.4, "ada", 75),
@@ -92,22 +94,22 @@ billing  PreparingRebalance  3 members  node 1  lag –
 
 
 def test_rebalance_hides_owners() -> None:
-    bob = SeenMember("bob-1", "bob", "10.0.0.2")
-    told = drawn(SeenGroup("billing", "PreparingRebalance", 1, members=(bob,), lags={("orders", 0): 5}))
+    bob = seen_member("bob-1", "bob", "10.0.0.2")
+    told = drawn(seen_group("billing", "PreparingRebalance", 1, members=(bob,), lags={("orders", 0): 5}))
     assert "billing  PreparingRebalance  1 member  node 1  lag 5" in told
     assert "bob     10.0.0.2  –       –" in told
     assert "nobody" not in told
 
 
 def test_consumer_group_shows_reconciling_members() -> None:
-    ada = SeenMember(
+    ada = seen_member(
         "ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 2)), (("orders", 0),), epoch=3, speaks="consumer"
     )
-    bob = SeenMember("bob-1", "bob", "10.0.0.2", "one", (), (("orders", 2),), epoch=4, speaks="consumer")
-    eve = SeenMember("eve-1", "eve", "10.0.0.3", None, (("orders", 1),), (("orders", 1),), epoch=4, speaks="classic")
-    away = SeenMember("joe-1", "joe", "10.0.0.4", "two", (), (), epoch=-2, speaks="consumer")
-    group = SeenGroup(
-        "new", "Reconciling", 1, "uniform", "consumer", (ada, bob, eve, away), epoch=5, target_epoch=4,
+    bob = seen_member("bob-1", "bob", "10.0.0.2", "one", (), (("orders", 2),), epoch=4, speaks="consumer")
+    eve = seen_member("eve-1", "eve", "10.0.0.3", None, (("orders", 1),), (("orders", 1),), epoch=4, speaks="classic")
+    away = seen_member("joe-1", "joe", "10.0.0.4", "two", (), (), epoch=-2, speaks="consumer")
+    group = seen_group(
+        "new", "Reconciling", 1, "uniform", "consumer", (ada, bob, eve, away), version=5, target_epoch=4,
         lags={("orders", 0): 5, ("orders", 3): 9},
     )  # fmt: skip
     told = drawn(group)
@@ -124,21 +126,22 @@ new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
   two (static)   10.0.0.4  –             –   away
   no member                orders 3      9"""
     )
-    assert "epoch 4  node 1" in drawn(replace(group, epoch=4))
+    assert "epoch 4  node 1" in drawn(replace(group, version=4))
 
 
 def test_other_group_type_shows_limits() -> None:
-    told = drawn(SeenGroup("new", "Stable", 1, group_type="streams", members=None, lags={("orders", 0): 5}))
+    told = drawn(seen_group("new", "Stable", 1, group_type="streams", is_complete=False, lags={("orders", 0): 5}))
     assert "new  Stable  streams protocol, members not available  lag 5" in told
 
 
 def test_share_group_shows_start_and_lag() -> None:
     members = tuple(
-        SeenMember(f"{name}-id", name, "10.0.0.1", owns=(("orders", 0),), epoch=3) for name in ("ada", "bob")
+        seen_member(f"{name}-id", name, "10.0.0.1", owned=(("orders", 0),), epoch=3, speaks="share")
+        for name in ("ada", "bob")
     )
     share = SeenShare(("orders", 0), 40, 12)
-    group = SeenGroup(
-        "queue", "Stable", 1, "simple", "share", members, epoch=3, target_epoch=3, lags={("orders", 0): 12},
+    group = seen_group(
+        "queue", "Stable", 1, "simple", "share", members, version=3, target_epoch=3, lags={("orders", 0): 12},
         shares=(share,),
     )  # fmt: skip
     assert drawn(group).endswith(
@@ -170,7 +173,7 @@ def test_problems_and_empty_cluster_are_shown() -> None:
 
 @pytest.mark.parametrize("height", [5, 12, 15, 24])
 def test_excess_groups_are_counted(height: int) -> None:
-    groups = [SeenGroup(f"group-{number}", "Empty", 1) for number in range(40)]
+    groups = [seen_group(f"group-{number}", "Empty", 1) for number in range(40)]
     told = drawn(BILLING, *groups, changes=[Change(AT, "billing", "new, Stable")], height=height)
     assert len(told.splitlines()) <= height
     assert "more groups; --group PATTERN shows fewer" in told
@@ -178,7 +181,7 @@ def test_excess_groups_are_counted(height: int) -> None:
 
 
 def test_names_are_shown_as_they_are() -> None:
-    assert "[bold]x[/bold]  Empty" in drawn(SeenGroup("[bold]x[/bold]", "Empty", 1))
+    assert "[bold]x[/bold]  Empty" in drawn(seen_group("[bold]x[/bold]", "Empty", 1))
 
 
 def test_partitions_are_written_as_runs() -> None:

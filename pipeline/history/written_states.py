@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.range_map import RangeMap
 from kohort.pipeline.silver.silver_rows import ShareStateRecord
-from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
+from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,26 @@ class StateEnd:
     count: int
     ms: int
     returns: tuple[Return, ...]
+
+    @property
+    def records(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Records of a group with a dead-letter topic that were given up after `count` deliveries (KIP-1191).
+
+    Attributes:
+        end_ms: Time at which their dead letters were written, or could not be written; None if that is pending.
+    """
+
+    topic_partition: TopicPartition
+    first: int
+    last: int
+    count: int
+    ms: int
+    end_ms: int | None
 
     @property
     def records(self) -> int:
@@ -70,6 +90,7 @@ class PartitionStates:
     returns: list[tuple[Return, int]] = field(default_factory=list)
     points: list[StatePoint] = field(default_factory=list)
     most_returned: int = 0
+    dead_letters: list[DeadLetters] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +100,7 @@ class _Known:
     state: int
     count: int
     returns: tuple[Return, ...] = ()
+    archiving_ms: int | None = None  # since when its dead letter is due
 
 
 def share_states(group: GroupInput) -> dict[TopicPartition, PartitionStates]:
@@ -101,6 +123,13 @@ class _Walk:
         self.result = PartitionStates(0 if self._whole else records[0].ts_ms)
         for record in records:
             self._record(record)
+        for entry in self._ranges:
+            self._dead_letters(entry.first, entry.last, entry.value, None)
+
+    def _dead_letters(self, first: int, last: int, was: _Known, end_ms: int | None) -> None:
+        if was.archiving_ms is not None and was.archiving_ms >= self._since_ms and was.state == ARCHIVING:
+            letters = DeadLetters(self._place, first, last, was.count, was.archiving_ms, end_ms)
+            self.result.dead_letters.append(letters)
 
     def _record(self, record: ShareStateRecord) -> None:
         was, news = self._ranges, self._whole or not record.is_snapshot
@@ -134,6 +163,8 @@ class _Walk:
             if was is not None and (was.count, was.state) >= (count, state):
                 self._ranges.put(piece.first, piece.last, was)  # a snapshot repeats it
                 continue
+            if was is not None and state == ARCHIVED and news:
+                self._dead_letters(piece.first, piece.last, was, ms)
             returns = was.returns if was is not None else ()
             if state == AVAILABLE and count and news:
                 came = Return(ms, count)
@@ -144,7 +175,8 @@ class _Walk:
             elif state in (ACKNOWLEDGED, ARCHIVED) and news and ms >= self._since_ms:
                 end = StateEnd(self._place, piece.first, piece.last, count, ms, returns)
                 (self.result.accepted if state == ACKNOWLEDGED else self.result.archived).append(end)
-            self._ranges.put(piece.first, piece.last, _Known(state, count, returns))
+            archiving_ms = ms if state == ARCHIVING and news else None
+            self._ranges.put(piece.first, piece.last, _Known(state, count, returns, archiving_ms))
 
 
 def _batches(record: ShareStateRecord) -> Iterator[tuple[int, int, int, int]]:

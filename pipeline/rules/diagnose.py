@@ -27,7 +27,7 @@ def _files() -> Iterator[ModuleType]:
 ALL: dict[str, Rule] = {file.ID: file.find for file in _files() if hasattr(file, "find")}
 
 # rules for share groups: partitions have no owners, and deliveries count instead of commits
-_OF_SHARE_GROUPS = ("R27", "R47", "R48", "R49", "R50", "R51", "R52")
+_OF_SHARE_GROUPS = ("R27", "R47", "R48", "R49", "R50", "R51", "R52", "R57")
 # rules for streams groups: their coordinator assigns tasks, without a join barrier
 _OF_STREAMS_GROUPS = ("R03", "R13", "R23", "R27", "R37", "R53", "R54", "R55", "R56")
 _RULES_OF_TYPE = {"share": _OF_SHARE_GROUPS, "streams": _OF_STREAMS_GROUPS}

@@ -173,7 +173,7 @@ class ShareStateRecord:
 
     A snapshot is complete, an update contains changes. start_offset, complete: None if the record doesn't change them.
     first_offsets to delivery_counts are lists of one length: an entry for each range of records. states: 0 available,
-    2 acknowledged, 4 archived.
+    2 acknowledged, 3 archiving, until the dead letter is written, 4 archived.
     """
 
     partition: Int32

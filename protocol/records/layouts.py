@@ -252,7 +252,8 @@ _VALUES: dict[int, tuple[Layout, ...]] = {
 CONSUMER_OFFSETS = TopicLayouts(_KEYS, _VALUES)
 
 SHARE_SNAPSHOT, SHARE_UPDATE = 0, 1
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4  # states of records in batches; acquired records are never written
+# States of records in batches. Acquired records are never written; archiving ones await their dead letter (KIP-1191).
+AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED = 0, 2, 3, 4
 NO_OFFSET, NO_COUNT = -1, -1
 
 _state_batch = struct(

@@ -248,4 +248,8 @@ REASONS: dict[str, tuple[str, str]] = {
         "Members existed all the time while the group's epochs had no topology that is ready.",
         "Certain.",
     ),
+    "R57": (
+        "The share coordinator wrote the state of records with a dead letter; whether it was written is not known.",
+        "Certain.",
+    ),
 }  # by rule: why other explanations are excluded, and the confidence

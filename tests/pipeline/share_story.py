@@ -16,7 +16,7 @@ from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions, ShareStateRecord
 from kohort.pipeline.sources.source_rows import GroupEvent, ShareLagSample
-from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, AVAILABLE
+from kohort.protocol.records.layouts import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 from tests.pipeline.stories import ms
 
 TOPIC, TOPIC_ID = "orders", "T" * 22
@@ -30,6 +30,7 @@ class ShareStory:
     name: str = "workers"
     limit: int = 5
     told_by_states: bool = False
+    has_dead_letters: bool = False
     until: float = 120
     events: list[GroupEvent] = field(default_factory=list)
     states: list[ShareStateRecord] = field(default_factory=list)
@@ -176,7 +177,10 @@ class ShareStory:
                 if given_up:
                     self._of_records(at, "records_archived", name, (offset, offset), part, "delivery_limit")
                 if self.told_by_states:
-                    self.state(at, (offset, offset, ARCHIVED if given_up else state, count), part=part)
+                    final = ARCHIVED if given_up else state
+                    if final == ARCHIVED and self.has_dead_letters:
+                        self.state(at, (offset, offset, ARCHIVING, count), part=part)
+                    self.state(at, (offset, offset, final, count), part=part)
         return self
 
     def _of_records(

@@ -32,6 +32,7 @@ SAID_BY_RECORDS: dict[str, str] = {
     "R48": "as above, and that nothing was accepted meanwhile",
     "R50": "as above: records that can be delivered again",
     "R54": "members that went and came back, and their tasks, which others got meanwhile",
+    "R57": "as above: the state of records whose dead letter is due",
     "R55": "a topology that was deleted, another one after it, and tombstones of offsets",
 }
 """The rules that may be certain from the offsets topic alone, and the records that exclude another explanation."""

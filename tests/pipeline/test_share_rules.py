@@ -9,6 +9,7 @@ from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.gold.share_rows import share_group_rows
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.report.all_clear import SHARE_EVENTS, SHARE_STATE, missing
+from kohort.protocol.records.layouts import ARCHIVED, ARCHIVING
 from tests.pipeline.share_story import ShareStory
 from tests.pipeline.stories import ms
 
@@ -63,6 +64,50 @@ def test_coordinator_log_completes_event_log() -> None:
     assert events.found()["R47"].clients == ["ada", "bob"]
     events.events = [event for event in events.events if event.kind != "records_archived"]
     assert events.found()["R47"].cause_confidence == "possible"
+
+
+def dead_lettered(*, by_states: bool) -> ShareStory:
+    """Let bob reject records 11 and 12 at their first delivery; accept all others."""
+    story = ShareStory(told_by_states=by_states, has_dead_letters=True).joins(0, "ada", "bob")
+    story.works(1, 2, "ada", 0)
+    story.gets(5, "bob", (10, 14)).accepts(5.5, "bob", (10, 10), (13, 14)).rejects(6, "bob", (11, 12))
+    return story
+
+
+def test_dead_letters_of_rejected_records() -> None:
+    story = dead_lettered(by_states=True)
+    finding = story.found()["R57"]
+    assert (finding.severity, finding.confidence, finding.clients) == ("warning", "certain", [])
+    assert "2 records (orders-0@11, orders-0@12) were given up" in finding.text
+    assert "only an event log shows which members" in finding.text
+    story.events = dead_lettered(by_states=False).events
+    finding = story.found()["R57"]
+    assert finding.clients == ["bob"]
+    assert "dead-letter topic of the group: 2 rejected by bob" in finding.text
+    assert not finding.evidence["open"]
+
+
+def test_dead_letters_after_delivery_limit() -> None:
+    story, events = poisoned(by_states=True), poisoned()
+    story.states = [story.states[0]]
+    story.state(24.4, (100, 100, ARCHIVING, 5)).state(24.5, (100, 100, ARCHIVED, 5))
+    story.events = events.events
+    finding = story.found()["R57"]
+    assert (finding.clients, finding.evidence["deliveries"]) == (["ada"], [5])
+    assert "1 after the delivery limit by ada" in finding.text
+
+
+def test_dead_letters_that_stay_unwritten() -> None:
+    story = ShareStory(told_by_states=True).joins(0, "ada").state(0, snapshot=0, start=0)
+    finding = story.state(10, (0, 4, ARCHIVING, 1)).found()["R57"]
+    assert "5 dead letters still not written after 110.0 s" in finding.text
+    assert finding.evidence["open"]
+
+
+def test_rejected_records_without_dead_letters() -> None:
+    story = dead_lettered(by_states=True)
+    story.states = [state for state in story.states if ARCHIVING not in state.states]
+    assert "R57" not in story.found()
 
 
 def test_earlier_incidents_are_left_out() -> None:

@@ -20,7 +20,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for session, sure in left_at_poll_timeout(analysis).items():
         by_client.setdefault(session.member.name, []).append((session, sure))
     reported = {client for client, hits in by_client.items() if len(hits) >= OFTEN}
-    reported.update(client for finding in returned_on_purpose(analysis) for client in finding.clients)
+    reported.update(returned_on_purpose(analysis))
     yield from _come_and_go(analysis, reported)
     for client, hits in by_client.items():
         if len(hits) < OFTEN:

@@ -8,8 +8,9 @@ from kohort.pipeline.history.events_by_kind import tells_all_arrivals
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times, weakest
-from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
+from kohort.pipeline.rules.r05_crash_loop import crash_loops
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 from kohort.pipeline.rules.r54_flapping_process import flapping_members
 from kohort.pipeline.rules.replaced_pods import deploys
@@ -23,7 +24,7 @@ _LOOK_AT_THE_START = "Check when the process started: if that was at this time, 
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    looping = {client for finding in crash_loops(analysis) for client in finding.clients}
+    looping = crash_loops(analysis)
     without_coordinator = lost_with_a_move(analysis)
     deployed = {session for deploy in deploys(analysis) for session in deploy.old}
     flapping = flapping_members(analysis)
@@ -102,22 +103,43 @@ def _joined_before_expiry_ms(analysis: GroupAnalysis, session: Session, waits_by
     return before_ms if before_ms > BEFORE_MS else 0
 
 
+class _Expired:
+    """Expired sessions of one finding: what all findings of the rule state about them."""
+
+    def __init__(self, analysis: GroupAnalysis, sessions: list[Session]) -> None:
+        self._sessions = sessions
+        self.waits: Waits = waits_for_dead(analysis, {session.member.member_id for session in sessions})
+        self.clients = list(dict.fromkeys(session.member.name for session in sessions))
+        self.timeout_ms = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+        self.timeout_text = f" (session timeout {seconds(self.timeout_ms)})" if self.timeout_ms else ""
+        self.severity = CRITICAL if self.waits.is_critical else WARNING
+        self.confidence = weakest(session.end_confidence for session in sessions)
+
+    def evidence(self) -> Evidence:
+        return {
+            "expiries": len(self._sessions),
+            "session_timeout_ms": self.timeout_ms or None,
+            "members": [session.member.member_id for session in self._sessions],
+            **self.waits.evidence(),
+            "rebalances": [r.number for r in self.waits.rebalances],
+        }
+
+
 def _restarted(analysis: GroupAnalysis, joined_before_ms: dict[Session, int]) -> Finding:
     """Return a finding about processes that ended without leaving, and whose successors joined before that was noticed."""
     sessions = list(joined_before_ms)
-    clients = list(dict.fromkeys(session.member.name for session in sessions))
-    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
-    waits = _waits(analysis, sessions)
+    expired = _Expired(analysis, sessions)
+    waits, clients = expired.waits, expired.clients
     setting = session_setting(sessions[0].member)
     often, up_to = (f" {times(len(sessions))}", "up to ") if len(sessions) > 1 else ("", "")
     return Finding(
         ID,
         "A process ended without leaving the group",
-        CRITICAL if waits.is_critical else WARNING,
-        weakest(session.end_confidence for session in sessions),
+        expired.severity,
+        expired.confidence,
         f"{listed(clients)} ended without leaving the group{often}, and joined again as a new member "
         f"{up_to}{seconds(max(joined_before_ms.values()))} before the old session expired"
-        + (f" (session timeout {seconds(timeout)})" if timeout else "")
+        + expired.timeout_text
         + f": the process was killed or crashed, and was started again{waits.text}",
         "Find out why the process ended without closing its consumer (killed, out of memory, too little time to close). With "
         "group.instance.id the new process takes the place of the old one at once; otherwise everything waits for the rest "
@@ -126,26 +148,17 @@ def _restarted(analysis: GroupAnalysis, joined_before_ms: dict[Session, int]) ->
         sessions[-1].last_ms,
         clients,
         {
-            "expiries": len(sessions),
+            **expired.evidence(),
             "came_back": True,
             "back_after_ms": [-ms for ms in joined_before_ms.values()],
-            "session_timeout_ms": timeout or None,
-            "members": [session.member.member_id for session in sessions],
-            **waits.evidence(),
-            "rebalances": [r.number for r in waits.rebalances],
         },
         cause_confidence=LIKELY,
     )
 
 
-def _waits(analysis: GroupAnalysis, sessions: list[Session]) -> Waits:
-    return waits_for_dead(analysis, {session.member.member_id for session in sessions})
-
-
 def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
-    waits = _waits(analysis, sessions)
-    clients = list(dict.fromkeys(session.member.name for session in sessions))
-    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    expired = _Expired(analysis, sessions)
+    waits, clients = expired.waits, expired.clients
     # only a client of the consumer protocol keeps its member id, and only as long as its process lives
     lived = all((new := _successor(analysis, s)) and new.member.member_id == s.member.member_id for s in sessions)
     back_after = max(_came_back_ms(analysis, session) or 0 for session in sessions)
@@ -156,10 +169,10 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     return Finding(
         ID,
         "A session expired although the process was alive" if lived else "A session expired, and the client came back",
-        CRITICAL if waits.is_critical else WARNING,
-        weakest(session.end_confidence for session in sessions),
+        expired.severity,
+        expired.confidence,
         f"the session of {listed(clients)} expired {times(len(sessions))}"
-        + (f" (session timeout {seconds(timeout)})" if timeout else "")
+        + expired.timeout_text
         + f", but it {came_back} and had to rejoin: {meaning}{waits.text}",
         f"{_LOOK_AT_THE_START if not lived else ''}Check for pauses: garbage collection, CPU throttling, a suspended host, the network. Then set "
         f"{session_setting(sessions[0].member)} to twice the longest pause, and {beat_setting(sessions[0].member)} to at "
@@ -168,22 +181,17 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         sessions[-1].last_ms,
         clients,
         {
-            "expiries": len(sessions),
+            **expired.evidence(),
             "came_back": True,
             "back_after_ms": [_came_back_ms(analysis, session) for session in sessions],
-            "session_timeout_ms": timeout or None,
-            "members": [session.member.member_id for session in sessions],
-            **waits.evidence(),
-            "rebalances": [r.number for r in waits.rebalances],
         },
         cause_confidence=LIKELY if lived else POSSIBLE,
     )
 
 
 def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
-    waits = _waits(analysis, sessions)
-    clients = list(dict.fromkeys(session.member.name for session in sessions))
-    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    expired = _Expired(analysis, sessions)
+    waits, clients, timeout = expired.waits, expired.clients, expired.timeout_ms
     unserved = [_unserved_ms(analysis, session) for session in sessions]
     later = {s.member.name: new.first_ms - s.last_ms for s in sessions if (new := _successor(analysis, s)) is not None}
     ended = "did not come back"
@@ -200,8 +208,8 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     return Finding(
         ID,
         "A member's session expired" + ("" if later or soon or unknown else ", and it did not come back"),
-        CRITICAL if waits.is_critical else WARNING,
-        weakest(session.end_confidence for session in sessions),
+        expired.severity,
+        expired.confidence,
         f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
         "no consumer until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
@@ -215,13 +223,9 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         sessions[-1].last_ms,
         clients,
         {
-            "expiries": len(sessions),
+            **expired.evidence(),
             "came_back": None if unknown and not later else False,
             "unserved_ms": unserved,
-            "session_timeout_ms": timeout or None,
-            "members": [session.member.member_id for session in sessions],
-            **waits.evidence(),
-            "rebalances": [r.number for r in waits.rebalances],
         },
     )
 

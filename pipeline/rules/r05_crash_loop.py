@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.member_sessions import THROWN_OUT, Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
 from kohort.pipeline.rules.r42_no_time_to_join import thrown_out
@@ -27,16 +27,25 @@ def _describe_others(analysis: GroupAnalysis, own: list[Session], start_ms: int,
     return "" if any(s.end_kind in THROWN_OUT for s in other_sessions) else "; no other member was removed in that time"
 
 
-def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+@once
+def crash_loops(analysis: GroupAnalysis) -> dict[str, list[Session]]:
+    """Return the crashed sessions of each client that crashes and rejoins repeatedly."""
     innocent = thrown_out(analysis)
+    loops = {}
     for client, sessions in lives(analysis.sessions).items():
         ended = [s for s in sessions if s.end_kind not in ("alive",)]
         crashed = [s for s in ended if s.end_kind in THROWN_OUT and s not in innocent]
         if not is_flapping(sessions) or len(crashed) < 3 or len(crashed) < 0.5 * len(ended):
             continue
+        if statistics.median(s.life_ms for s in crashed) < SHORT_LIFE_MS:
+            loops[client] = crashed
+    return loops
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for client, crashed in crash_loops(analysis).items():
+        sessions = lives(analysis.sessions)[client]
         median = statistics.median(s.life_ms for s in crashed)
-        if median >= SHORT_LIFE_MS:
-            continue
         start, end = crashed[0].first_ms, crashed[-1].last_ms
         caused = [r for r in analysis.rebalances if start <= r.stable_ms <= end + 5000 and r.outcome == "completed"]
         waits = waits_for_dead(analysis, {s.member.member_id for s in crashed})

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
 from kohort.pipeline.history.rebalance import Rebalance
@@ -35,7 +35,7 @@ _ASKED = ("rejoin_leader", "metadata_changed", "rejoin_member")
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     yield from _requested(analysis)
-    yield from returned_on_purpose(analysis)
+    yield from _returned(analysis)
 
 
 def _requested(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -77,8 +77,12 @@ def _requested(analysis: GroupAnalysis) -> Iterator[Finding]:
         )
 
 
-def returned_on_purpose(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Find dynamic clients that leave the group and rejoin repeatedly, while no other member does."""
+@once
+def returned_on_purpose(analysis: GroupAnalysis) -> dict[str, list[tuple[Session, Session]]]:
+    """Return the old and new sessions of each dynamic client that leaves and rejoins repeatedly, while no other does.
+
+    A client that may have exceeded its poll timeout, or have been restarted, is left out (R02).
+    """
     returns: dict[str, list[tuple[Session, Session]]] = {}
     too_slow = left_at_poll_timeout(analysis)
     for new in analysis.sessions:
@@ -87,17 +91,23 @@ def returned_on_purpose(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         if new.first_ms - old.last_ms <= AWAY_MS:
             returns.setdefault(new.member.name, []).append((old, new))
-    for client, pairs in returns.items():
+    return {
+        client: pairs
+        for client, pairs in returns.items()
+        if busiest([old.last_ms for old, _ in pairs], RETURNS_WITHIN_MS) >= RETURNS
+        and _others_stay(analysis, client, pairs)
+        and (_resubscribed(pairs) or _returns_at_once(analysis, pairs) or _unsubscribed(analysis, pairs))
+    }
+
+
+def _returned(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for client, pairs in returned_on_purpose(analysis).items():
         moments = [old.last_ms for old, _ in pairs]
-        if busiest(moments, RETURNS_WITHIN_MS) < RETURNS or not _others_stay(analysis, client, pairs):
-            continue
         start_ms, end_ms = moments[0], pairs[-1][1].first_ms
         caused = [
             r for r in analysis.rebalances if r.reached_barrier and start_ms - SOON_MS <= r.begin_ms <= end_ms + SOON_MS
         ]
         resubscribed, at_once = _resubscribed(pairs), _returns_at_once(analysis, pairs)
-        if not (resubscribed or at_once or _unsubscribed(analysis, pairs)):
-            continue  # it may have exceeded its poll timeout, or have been restarted (R02)
         every_ms = statistics.median(b - a for a, b in pairwise(moments))
         yield Finding(
             ID,

@@ -37,17 +37,19 @@ def _finding(share: ShareHistory, letters: list[DeadLetters]) -> Finding:
     records, first = sum(letter.records for letter in letters), letters[0]
     reasons = _reasons(share, letters)
     pending = [letter for letter in letters if letter.end_ms is None and share.until_ms - letter.ms >= PENDING_MS]
-    late = ""
+    pending_text = ""
     if pending:
         lasted = seconds(share.until_ms - pending[0].ms)
-        late = f"; {several(sum(letter.records for letter in pending), 'dead letter')} still not written after {lasted}"
+        pending_text = (
+            f"; {several(sum(letter.records for letter in pending), 'dead letter')} still not written after {lasted}"
+        )
     return Finding(
         ID,
         "Records left the group as dead letters",
         WARNING,
         CERTAIN,
         f"{several(records, 'record')} ({listed([_name(letter) for letter in letters], 3)}) "
-        f"{'was' if records == 1 else 'were'} given up, and passed on to the dead-letter topic of the group{_why(reasons)}{late}; "
+        f"{'was' if records == 1 else 'were'} given up, and passed on to the dead-letter topic of the group{_describe_reasons(reasons)}{pending_text}; "
         "only that topic shows which of them were written",
         "Read the dead-letter topic (errors.deadletterqueue.topic.name of the group): the headers __dlq.errors of each record name "
         "its topic, partition, offset, delivery count and reason. If one is missing there, check that the topic exists and has "
@@ -71,7 +73,7 @@ def _name(letter: DeadLetters) -> str:
     return f"{topic}-{part}@{letter.first}" + (f"-{letter.last}" if letter.last > letter.first else "")
 
 
-def _why(reasons: _Reasons) -> str:
+def _describe_reasons(reasons: _Reasons) -> str:
     if not reasons:
         return "; only an event log shows which members rejected them or held them last"
     return ": " + listed([f"{count} {reason} {client}".rstrip() for (reason, client), count in reasons.items()])

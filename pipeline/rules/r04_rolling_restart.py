@@ -76,8 +76,8 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
         + (f"; {_killed(killed, len(deploy.old), timeout_ms)}" if killed else "")
         + waits.text,
         (_CLOSE if killed else "")
-        + "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
-        "pod's name) come back without a rebalance. Otherwise use cooperative-sticky or group.protocol=consumer, so that the "
+        + "Give the pods names that stay (a StatefulSet, group.instance.id from the pod's name): they come back without a rebalance, "
+        "while each new name joins and each old one leaves. Otherwise use cooperative-sticky or group.protocol=consumer, so that the "
         "others continue to consume, and let several pods change at a time (maxSurge).",
         start,
         end,

@@ -20,7 +20,7 @@ STUCK_MS = 5 * 60_000  # a rolling upgrade without a join or leave for this long
 TOGETHER_MS = 5_000  # a group and its offsets are deleted in one batch
 
 _ADVICE = (
-    "Kafka 4.3 accepts no other topology while the group exists. Either give the new version its own application.id, or "
+    "Give the new version its own application.id: Kafka accepts no other topology while the group exists. Or "
     "stop all instances, save the offsets (kafka-streams-groups --reset-offsets --all-input-topics --to-current --dry-run "
     "--export), delete the group (kafka-streams-groups --delete), set them again under its id (kafka-consumer-groups "
     "--reset-offsets --from-file, --execute), and start the new version: a group of offsets alone becomes a streams group and "

@@ -18,16 +18,16 @@ ACTIONS = frozenset({
 def test_advice_begins_with_action(sources: Sources, told_from: Callable[[Sources], list[Told]]) -> None:
     wrong = {
         finding.rule: finding.advice
-        for told in told_from(sources)
-        for finding in told.found
+        for group in told_from(sources)
+        for finding in group.found
         if finding.advice.split()[0] not in ACTIONS and "explain" not in finding.advice
     }
     assert wrong == {}
 
 
 def test_advice_names_reported_clients(told_from: Callable[[Sources], list[Told]]) -> None:
-    for told in told_from(text_alone):
-        names = {session.member.name for session in told.analysis.sessions}
-        for finding in told.found:
-            others = {name for name in names - set(finding.clients) if f" {name} " in finding.advice}
-            assert not others, (told.group.group_id, finding.rule, finding.advice)
+    for group in told_from(text_alone):
+        names = {session.member.name for session in group.analysis.sessions}
+        for finding in group.found:
+            strangers = {name for name in names - set(finding.clients) if f" {name} " in finding.advice}
+            assert not strangers, (group.group.group_id, finding.rule, finding.advice)

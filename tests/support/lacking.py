@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
+from shutil import which
 from typing import NamedTuple, NoReturn
 
 import pytest
@@ -37,6 +38,11 @@ LACKS = {
         "Chromium is not installed (Debian: apt install chromium)", is_there=lambda: chromium() is not None
     ),
     "mkdocs": Lack("mkdocs is not installed (make environment)", is_there=lambda: find_spec("mkdocs") is not None),
+    "promtool": Lack(
+        "promtool is not installed (Debian: apt install prometheus)",
+        in_ci=True,
+        is_there=lambda: which("promtool") is not None,
+    ),
     "re2": Lack("google-re2 has no wheel for this Python", is_there=lambda: find_spec("re2") is not None),
     "openssl": Lack("openssl makes the certificate, and is not installed"),
     "program": Lack("a program or library of others can't be had"),

@@ -139,8 +139,8 @@ fuzz: $(VENV)/.test-$(DECLARED)  ## send malformed and hostile requests for a mi
 conformance: $(VENV)/.test-$(DECLARED)  ## replay conversations recorded from a real Kafka, if ../shared exists; CONFORMANCE=--quick skips long waits
 	$(BIN)/python -m tests.conformance --shared $(SHARED) $(CONFORMANCE)
 
-differential: $(VENV)/.test-$(DECLARED)  ## send SEQUENCES=200 of each type to a real Kafka and to kohort; KIND=log SEED=7 selects some
-	$(BIN)/python -m tests.differential --shared $(SHARED) $(if $(SEQUENCES),--sequences $(SEQUENCES)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
+differential: $(VENV)/.test-$(DECLARED)  ## send SEQUENCES=200 of each type to a real Kafka and to kohort; KIND=log SEED=7 selects some; RELEASE=4.3
+	$(BIN)/python -m tests.differential --shared $(SHARED) $(if $(RELEASE),--release $(RELEASE)) $(if $(SEQUENCES),--sequences $(SEQUENCES)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 
 docs: $(VENV)/.test-$(DECLARED) testing/sync.py  ## build the documentation site in build/site; a broken link or an unknown name fails
 	$(SITE) build

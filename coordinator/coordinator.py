@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
     from kohort.coordinator.streams.streams_config import StreamsConfig
     from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.coordinator.streams.topology_descriptions import TopologyDescriptions
 
 
 def _defaults(group_id: str) -> "ConsumerConfig":
@@ -95,6 +96,7 @@ class GroupCoordinator(CoordinatorContext):
         self.share_config: Callable[[str], ShareConfig] = _share_defaults
         self.streams_config: Callable[[str], StreamsConfig] = _streams_defaults
         self.share_persister: Callable[[], Persister] = _no_persister  # connects to share coordinators
+        self.topology_descriptions: TopologyDescriptions | None = None  # None without a plugin (KIP-1331)
         self.shards: dict[int, Shard] = {}
         self.background: deque[DelayedOperation] = deque()
         # Groups with offsets in a transaction, by partition and producer id.

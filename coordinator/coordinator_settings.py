@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kohort.protocol.releases import RULES_OF_4_3, USUAL_OFFSET_VALUE, Rules
+from kohort.protocol.releases import CURRENT_RULES, USUAL_OFFSET_VALUE, Rules
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # Maximum wait of a new member's join. A constant in Kafka (classic-groups §4.4).
 
@@ -10,7 +10,7 @@ UNLIMITED = 2**31 - 1
 
 
 class GroupSettings(NamedTuple):
-    """Kafka's settings of the group coordinator, with the defaults of Kafka 4.3 (classic-groups §9)."""
+    """Kafka's settings of the group coordinator, with the defaults of Kafka 4.4 (classic-groups §9)."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -19,7 +19,7 @@ class GroupSettings(NamedTuple):
     # Whether a heartbeat between join and sync receives REBALANCE_IN_PROGRESS, as in old releases.
     heartbeats_need_sync: bool = False
     offset_metadata_max_bytes: int = 4_096  # counted in UTF-16 code units despite its name (classic-groups §7.2)
-    rules: Rules = RULES_OF_4_3  # what the emulated release does differently
+    rules: Rules = CURRENT_RULES  # what the emulated release does differently
     # 4, 3 or 1, as in the releases; offsets in version 1 have an expiry time
     offset_value_version: int = USUAL_OFFSET_VALUE
     offsets_retention_ms: int = 10_080 * 60_000  # `offsets.retention.minutes` in milliseconds

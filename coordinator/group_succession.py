@@ -42,6 +42,8 @@ def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | St
     """
     classic = coordinator.create_group(group.group_id, now_ms)
     changes = GroupChanges(group)
+    if isinstance(group, StreamsGroup) and coordinator.topology_descriptions is not None:
+        coordinator.topology_descriptions.discard(group)
     if isinstance(group, ConsumerGroup):
         changes = ChangeSet(group)
         changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
-from kohort.protocol.releases import NEWEST
+from kohort.protocol.releases import CURRENT
 
 
 class Feature(NamedTuple):
@@ -49,14 +49,14 @@ FEATURES = {
 
 Levels = tuple[tuple[str, int], ...]  # feature names and levels, in Kafka's order
 
-# Features of 4.3 that differ from those of the newest release.
+# Features of 4.3 that differ from those of 4.4.
 _4_3 = (SHARE_VERSION._replace(highest=1, level=1), METADATA_VERSION._replace(highest=30, level=30))
 
 
 @cache
 def features_of(release: str) -> dict[str, Feature]:
     """Return the features of a release by name, in Kafka's order; none for releases before 4.3."""
-    if release == NEWEST:
+    if release == CURRENT:
         return FEATURES
     return FEATURES | {feature.name: feature for feature in _4_3} if release == "4.3" else {}
 

@@ -8,7 +8,7 @@ from kohort.protocol.api_keys import APIS, NEVER
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import read_unsigned_varint
 
-MAX_TAGGED_FIELDS: Final = 1_000  # Maximum tagged fields of a header. Clients of Kafka 4.3 send none.
+MAX_TAGGED_FIELDS: Final = 1_000  # Maximum tagged fields of a header. Clients of Kafka 4.4 send none.
 
 _FIXED: Final = Struct(">hhih")
 _FIRST_FLEXIBLE: Final = {api.key: api.first_flexible for api in APIS}

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from kohort.protocol.api_keys import API_BY_NAME, APIS, ApiSpec
 
-NEWEST = "4.4"
-CURRENT = "4.3"  # the default
-RELEASES = ("1.1", "2.4", "2.8", "3.4", "3.9", "4.3", NEWEST)
+CURRENT = "4.4"  # the newest release, and the default
+RELEASES = ("1.1", "2.4", "2.8", "3.4", "3.9", "4.3", CURRENT)
 
 _VERSIONS = """
                                              1.1   2.4   2.8   3.4   3.9   4.3
@@ -128,16 +127,17 @@ class Rules(NamedTuple):
     raises_endpoint_epoch_at_once: bool = False  # newer-release §5 rule 5
     asks_for_client_tags: bool = False  # newer-release §5 rule 7
     changes_task_roles_at_once: bool = False  # newer-release §5 rule 8
-    creates_internal_topics_later: bool = False  # newer-release §5 rule 9
+    creates_internal_topics_later: bool = False  # newer-release §5 rule 10
     omits_message_for_brokers: bool = False  # newer-release §6 rule 3
+    requires_verified_tokens: bool = False  # newer-release §6 rule 4
 
 
-RULES_OF_4_3 = Rules()
-_RULES_OF_NEWEST = Rules(*[True] * len(Rules._fields))
+CURRENT_RULES = Rules(*[True] * len(Rules._fields))
+_OLDER_RULES = Rules()
 
 
 def rules_of(release: str) -> Rules:
-    return _RULES_OF_NEWEST if release == NEWEST else RULES_OF_4_3
+    return CURRENT_RULES if release == CURRENT else _OLDER_RULES
 
 
 USUAL_OFFSET_VALUE = 4
@@ -153,7 +153,7 @@ def apis_of(release: str) -> tuple[ApiSpec, ...]:
     Raises:
         ValueError: The release is not one of RELEASES.
     """
-    if release == NEWEST:
+    if release == CURRENT:
         return APIS
     head, *lines = _VERSIONS.strip().splitlines()
     column = head.split().index(release) + 1

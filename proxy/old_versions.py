@@ -7,8 +7,14 @@ from typing import Any
 
 from kohort.control.faults.actions import OldApiVersions
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from kohort.protocol.releases import CURRENT, apis_of
+from kohort.protocol.features import features_of
+from kohort.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from kohort.protocol.releases import apis_of
 from kohort.protocol.shape import changed
 from kohort.proxy.heard import Heard
 
@@ -23,9 +29,28 @@ class OldVersionsThere(OldApiVersions):
         if served is None or served.error_code != ErrorCode.none:
             return response
         api_keys = tuple(_common(served.api_keys, self.release))
-        if self.release == CURRENT:
-            return changed(ApiVersionsResponse, served, api_keys=api_keys)
-        return ApiVersionsResponse(error_code=ErrorCode.none, api_keys=api_keys)
+        highest = {name: feature.highest for name, feature in features_of(self.release).items()}
+        if not highest:
+            return ApiVersionsResponse(error_code=ErrorCode.none, api_keys=api_keys)
+        return changed(
+            ApiVersionsResponse,
+            served,
+            api_keys=api_keys,
+            supported_features=tuple(
+                changed(SupportedFeatureKey, feature, max_version=min(feature.max_version, highest[feature.name]))
+                for feature in served.supported_features
+                if feature.name in highest
+            ),
+            finalized_features=tuple(
+                changed(
+                    FinalizedFeatureKey,
+                    feature,
+                    max_version_level=min(feature.max_version_level, highest[feature.name]),
+                )
+                for feature in served.finalized_features
+                if feature.name in highest
+            ),
+        )
 
 
 def _common(served: tuple[ApiVersion, ...], release: str) -> list[ApiVersion]:

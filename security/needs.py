@@ -128,6 +128,7 @@ NEEDS = (
     Need("offset_delete", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("describe_quorum", (DESCRIBE_CLUSTER,), CLUSTER, "the top"),
     Need("update_features", (ALTER_CLUSTER,), CLUSTER, "the top"),
+    Need("unregister_controller", (ALTER_CLUSTER,), CLUSTER, "the top"),
     Need("describe_cluster", (DESCRIBE_CLUSTER,), HIDDEN, "the authorized operations, which are 0"),
     Need("describe_producers", (READ_TOPIC,), TOPIC, "its partitions"),
     Need("describe_transactions", (DESCRIBE_TRANSACTIONAL_ID,), TRANSACTIONAL_ID, "the id"),
@@ -174,6 +175,7 @@ NEEDS = (
         "no topic is created, as a status reports",
         "internal topics are missing",
     ),
+    Need("streams_group_topology_description_update", (READ_GROUP,), GROUP, "the top"),
     Need("streams_group_describe", (DESCRIBE_GROUP,), GROUP, "the group"),
     Need("streams_group_describe", (DESCRIBE_TOPIC,), TOPIC, "the group", "of every topic of its topology"),
 )

@@ -1,4 +1,4 @@
-"""Topic configurations: names, types, defaults, limits and error messages of Kafka 4.3.
+"""Topic configurations: names, types, defaults, limits and error messages of Kafka 4.4.
 
 Values stay text, as clients send and read them; `LogConfig` has the parsed values that a log needs.
 Source: responses of Kafka 4.3.0 to CreateTopics, DescribeConfigs and IncrementalAlterConfigs.

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from kohort.protocol.releases import CURRENT
 from tests.conformance_clusters import KOHORT, Setup, standing
 from tests.later import why_later
+
+RELEASES = ("4.4", "4.3")
 
 SLOWEST_FIRST = ("slow", "retention")
 """Profiles whose conversations wait for minutes."""
@@ -55,14 +56,26 @@ def main() -> None:
     parser.add_argument("--kohort", type=Path, default=KOHORT, help="the program, if another than beside this Python")
     parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
     parser.add_argument("--proxy", action="store_true", help="through `kohort proxy`, where clients may speak plainly")
-    parser.add_argument("--kafka", default=CURRENT, choices=("4.3", "4.4"), help="the release that answers")
+    parser.add_argument(
+        "--kafka", action="append", choices=RELEASES, help="a release that responds; all unless said; may be repeated"
+    )
     parser.add_argument("--kafka-port", type=int, default=0, help="a real Kafka answers there, instead of kohort")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
     if not (conformance / "converse").exists():
         print(f"there are no recorded conversations in {conformance}; nothing is played")
         return
-    files = conversations(conformance / "scenarios", options.kafka)
+    outcomes = [play_release(options, release) for release in options.kafka or RELEASES]
+    passed, failed = (sum(counts) for counts in zip(*outcomes, strict=True))
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+def play_release(options: argparse.Namespace, release: str) -> tuple[int, int]:
+    """Play the conversations of a release. Return how many passed and how many failed."""
+    conformance: Path = options.shared / "conformance"
+    print(f"=== Kafka {release}", flush=True)
+    files = conversations(conformance / "scenarios", release)
     profiles = yaml.safe_load((conformance / "profiles.yaml").read_text())
     chosen = [profile for profile in order(files) if not options.profile or profile in options.profile]
     if options.quick:
@@ -72,15 +85,15 @@ def main() -> None:
     passed = failed = 0
     with ThreadPoolExecutor(1 if options.kafka_port else AT_A_TIME) as pool:
         plays = {
-            pool.submit(play, setup_of(options, profile, profiles[profile]), files[profile]): profile
+            pool.submit(play, setup_of(options, profile, profiles[profile], release), files[profile]): profile
             for profile in chosen
         }
         for done in as_completed(plays):
             outcome = done.result()
             passed, failed = passed + outcome.passed, failed + outcome.failed
             print(f"== {plays[done]}\n{outcome.text}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    print(f"Kafka {release}: {passed} passed, {failed} failed", flush=True)
+    return passed, failed
 
 
 def conversations(scenarios: Path, release: str) -> dict[str, list[Path]]:
@@ -111,10 +124,10 @@ def order(files: dict[str, list[Path]]) -> list[str]:
     return sorted(files, key=lambda profile: (profile not in SLOWEST_FIRST, profile))
 
 
-def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any]) -> Setup:
+def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any], release: str) -> Setup:
     """What stands there for a profile, of which `said` is told in profiles.yaml."""
     return Setup(
-        settings=(said.get("settings") or {}) | (said.get(f"settings-{options.kafka}") or {}),
+        settings=(said.get("settings") or {}) | (said.get(f"settings-{release}") or {}),
         nodes=said.get("nodes", 1),
         listeners=tuple(said.get("listeners", "").split()),
         profile=profile,
@@ -123,7 +136,7 @@ def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any]) ->
         on_disk=options.data_dir,
         proxied=options.proxy,
         kafka_port=options.kafka_port,
-        release=options.kafka,
+        release=release,
     )
 
 

@@ -4,7 +4,7 @@ v0 (KIP-98) and v1 alike · v2 tagged fields · v3 a producer may request the ne
 PRODUCER_FENCED is possible (KIP-588) · v5 as v4 (KIP-890).
 
 An idempotent producer without a transactional id that requests its next epoch gets a new id, as in Kafka, where only
-transaction coordinators store ids. Not supported: two-phase commit (v6, KIP-939), which Kafka 4.3 does not advertise.
+transaction coordinators store ids. Not supported: two-phase commit (v6, KIP-939), which Kafka 4.4 does not advertise.
 """
 
 from __future__ import annotations

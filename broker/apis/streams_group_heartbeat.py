@@ -27,6 +27,8 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP
 from kohort.storage.topic_names import name_refusal
 
+DESCRIPTIONS_SINCE = 1  # version whose response can request a description of the topology
+
 FAILURES_KEPT_FOR = 2  # number of heartbeat intervals for which a failure to create an internal topic is stored
 
 
@@ -76,7 +78,8 @@ def _beat(
     node: Node, request: StreamsGroupHeartbeatRequest, prepared: Prepared, ticket: Ticket
 ) -> StreamsGroupHeartbeatResponse | None:
     make_topics = partial(_make_topics, node, request.group_id, ticket)
-    sender = Sender(ticket, ticket.client_id, ticket.client_host, make_topics)
+    can_describe_topology = ticket.version >= DESCRIPTIONS_SINCE
+    sender = Sender(ticket, ticket.client_id, ticket.client_host, make_topics, can_describe_topology)
     return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms, prepared)
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from kohort.base.logs import log
 from kohort.broker.settings.setting import SettingError
+from kohort.protocol.releases import rules_of
 from kohort.security.jaas import JaasError, JaasLine, parse_jaas
 from kohort.security.sasl.login import Login
 from kohort.security.sasl.oauthbearer import OAuthBearer, TokenValidator
@@ -113,10 +115,9 @@ def _signed(options: ListenerOptions) -> TokenValidator:
         raise SettingError(
             f"signed tokens require {missing.name}; install it with pip install 'kohort[security]'"
         ) from None
-    audience = options.get("sasl.oauthbearer.expected.audience", "OAUTHBEARER")
     rules = TokenRules(
-        audiences=tuple(item.strip() for item in audience.split(",") if item.strip()),
-        issuer=options.get("sasl.oauthbearer.expected.issuer", "OAUTHBEARER"),
+        audiences=tuple(item.strip() for item in _expected(options, "audience").split(",") if item.strip()),
+        issuer=_expected(options, "issuer"),
         name_claim=options.get("sasl.oauthbearer.sub.claim.name", "OAUTHBEARER") or "sub",
         skew_seconds=_whole_number(options, "sasl.oauthbearer.clock.skew.seconds", "OAUTHBEARER", 30),
     )
@@ -133,6 +134,26 @@ def _signed(options: ListenerOptions) -> TokenValidator:
         return ChangingKeys(_path_of(url), new_validator)
     except KeysError as error:
         raise SettingError(f"{name}: {url} {error}") from None
+
+
+def _expected(options: ListenerOptions, claim: str) -> str:
+    """Return the expected audiences or the expected issuer; empty if any is accepted.
+
+    Raises:
+        SettingError: None is set, and accepting any is not allowed, which Kafka requires since 4.4.
+    """
+    expected = options.get(f"sasl.oauthbearer.expected.{claim}", "OAUTHBEARER")
+    if expected or not rules_of(options.release).requires_verified_tokens:
+        return expected
+    name, allowed = options.named(f"sasl.oauthbearer.allow.unverified.{claim}", "OAUTHBEARER")
+    if allowed not in ("", "true", "false"):
+        raise SettingError(f"{name}={allowed} must be true or false")
+    if allowed != "true":
+        raise SettingError(
+            f"signed tokens require sasl.oauthbearer.expected.{claim}; set {name}=true to accept any {claim}"
+        )
+    log.warning(f"{name}=true: tokens with any {claim} are accepted, because no expected {claim} is set")
+    return ""
 
 
 def _path_of(url: str) -> Path:

@@ -1,4 +1,4 @@
-"""Settings of the broker, with Kafka's names and the defaults of Kafka 4.3.
+"""Settings of the broker, with Kafka's names and the defaults of Kafka 4.4.
 
 In order of increasing precedence: the defaults here, the profile, the file of `--config`, `--set`.
 Kafka's settings that have no meaning here are listed in unsupported.py.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROFILES", "SettingError", "Settings"]
 
-# Settings of a profile: `faithful` is unchanged Kafka 4.3; `test` makes every delay as short as possible.
+# Settings of a profile: `faithful` is unchanged Kafka 4.4; `test` makes every delay as short as possible.
 PROFILES: dict[str, dict[str, str]] = {
     "faithful": {},
     "test": {

@@ -1,4 +1,4 @@
-"""Settings of groups: names, types, defaults and limits of Kafka 4.3, and the values set for each group.
+"""Settings of groups: names, types, defaults and limits of Kafka 4.4, and the values set for each group.
 
 They apply to groups of the newer protocols (KIP-848, KIP-932, KIP-1071). A classic group can have the same name, as in
 Kafka. Source: Kafka's `GroupConfig`; responses of Kafka 4.3.0 to DescribeConfigs and IncrementalAlterConfigs.

@@ -7,7 +7,7 @@ DescribeConfigs lists them, because tools look for some of them before they star
 from functools import cache
 from typing import NamedTuple
 
-from kohort.protocol.releases import NEWEST
+from kohort.protocol.releases import CURRENT
 from kohort.storage import config_types
 
 
@@ -34,13 +34,13 @@ _KINDS = {
 
 
 @cache
-def described(release: str = NEWEST) -> dict[str, Described]:
+def described(release: str = CURRENT) -> dict[str, Described]:
     """Return the settings of a release by name."""
     settings = {}
     for line in _TABLE.strip().splitlines():
         name, kind, *default = line.split(" ", 2)
         value = default[0].replace('""', "") if default else None
-        if name in NEW_IN_4_4 and release != NEWEST:
+        if name in NEW_IN_4_4 and release != CURRENT:
             continue
         settings[name] = Described(_KINDS[kind], value, kind == "password")
     return settings

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kohort.base.address import HIGHEST_PORT, Advertised
 from kohort.broker.settings.setting import SettingError
+from kohort.protocol.releases import CURRENT
 
 if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
@@ -27,6 +28,8 @@ _OF_A_LISTENER = frozenset(
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
         "sasl.jaas.config",
+        "sasl.oauthbearer.allow.unverified.audience",
+        "sasl.oauthbearer.allow.unverified.issuer",
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
@@ -90,6 +93,11 @@ class ListenerOptions:
         self.listener = listener
         self._settings = settings
         self._prefix = f"{PREFIX}{listener.name.lower()}."
+
+    @property
+    def release(self) -> str:
+        """The emulated release of Kafka."""
+        return self._settings.get("kohort.as.kafka", CURRENT)
 
     def named(self, name: str, mechanism: str | None = None) -> tuple[str, str]:
         """Return the full name under which `name` is set and its value, or `name` and "" if it is not set."""

@@ -35,7 +35,7 @@ _UNDESCRIBED = (
     "unstable.feature.versions.enable",
 )
 
-# As of Kafka 4.3: replication, tiered storage, KRaft, quotas, security, and future group protocols.
+# As of Kafka 4.4: replication, tiered storage, KRaft, quotas, security, and future group protocols.
 FOREIGN = frozenset([*_UNDESCRIBED, *described()])
 
 # families whose names contain parts chosen by the user

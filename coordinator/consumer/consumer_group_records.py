@@ -1,4 +1,4 @@
-"""Keys and values of the records of a consumer group, in the format of Kafka 4.3 (consumer-groups §18)."""
+"""Keys and values of the records of a consumer group, in the format of Kafka 4.4 (consumer-groups §18)."""
 
 import struct
 from uuid import UUID

@@ -162,10 +162,6 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     def _bumped_state(self) -> str:
         return str((GroupState.ASSIGNING if self._metadata else GroupState.EMPTY).value)
 
-    def _instance_of(self, member_id: str) -> str | None:
-        metadata = self._metadata.get(member_id) or self._old_metadata.get(member_id)
-        return None if metadata is None else metadata.instance_id
-
     def _assignor(self) -> str:
         return preferred_assignor(self._group)
 

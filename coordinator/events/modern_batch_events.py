@@ -93,7 +93,8 @@ class ModernBatchEvents(Generic[StateT]):
         raise NotImplementedError
 
     def _instance_of(self, member_id: str) -> str | None:
-        return None
+        metadata = self._metadata.get(member_id) or self._old_metadata.get(member_id)
+        return getattr(metadata, "instance_id", None)  # share groups have no static members
 
     def _software_of(self, name: str) -> str | None:
         return None
@@ -124,6 +125,9 @@ class ModernBatchEvents(Generic[StateT]):
         if record is None:
             return
         state, group, cause = self._state, self._group, self._cause
+        previous: Any = self._changes.applied[record][1]
+        if previous.epoch == group.epoch:
+            return  # a streams group writes it again when the state of its topology description changes
         member_ids = set(self._metadata)
         stable_us = None if state.is_open else self._now_us - state.stable_us
         state.rebalances += 1
@@ -150,7 +154,8 @@ class ModernBatchEvents(Generic[StateT]):
 
     def _target(self) -> Iterator[BatchEvent]:
         record = self._own(self.kinds.TARGET_EPOCH)
-        if record is None:
+        # A group that is empty now only raises the epoch (newer-release §3 rule 4).
+        if record is None or not self._metadata:
             return
         group, kind = self._group, self.kinds.TARGET
         targets = {name: self._target_of(name) for name in group.members}

@@ -19,7 +19,7 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_states import StreamsGroupState, StreamsMemberState
 from kohort.protocol.topic_partition import TopicPartition
 
-STICKY = "sticky"  # the assignor of every streams group (Kafka 4.3)
+STICKY = "sticky"  # the assignor of every streams group (Kafka 4.4)
 
 MIGRATION = "protocol_migration"
 
@@ -54,7 +54,8 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
         for name, old in self._old_metadata.items():
             new = self._metadata.get(name)
             if old is None and new is not None:
-                yield self._of_member("member_added", name, StreamsKind.MEMBER, cause="join_new", detail=_detail(new))
+                cause = "join_new" if new.instance_id is None else "join_static"
+                yield self._of_member("member_added", name, StreamsKind.MEMBER, cause=cause, detail=_detail(new))
             elif old is not None and new is not None:
                 changed_part = _find_change(old, new)
                 detail = _detail(new) | {"what": changed_part}
@@ -69,6 +70,7 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
             self._records[StreamsKind.MEMBER, name],
             client=Client(old_metadata.client_id, old_metadata.client_host),
             member_id=name,
+            instance_id=old_metadata.instance_id,
             cause=self._cause.name,
             members=len(self._metadata),
             rebalance_timeout_ms=old_metadata.rebalance_timeout_ms,
@@ -124,6 +126,7 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
     def _member_columns(self, name: str, metadata: StreamsMetadata) -> dict[str, Any]:
         group = self._group
         return {
+            "instance_id": metadata.instance_id,
             "session_timeout_ms": group.coordinator.streams_config(group.group_id).session_timeout_ms,
             "rebalance_timeout_ms": metadata.rebalance_timeout_ms,
         }

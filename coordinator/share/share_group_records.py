@@ -1,4 +1,4 @@
-"""Keys and values of a share group's records, in the format of Kafka 4.3 (share-groups §17)."""
+"""Keys and values of a share group's records, in the format of Kafka 4.4 (share-groups §17)."""
 
 from struct import pack
 from uuid import UUID

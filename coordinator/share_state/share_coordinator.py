@@ -19,7 +19,7 @@ from kohort.coordinator.share_state.share_state_records import state_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.records.layouts import SHARE_SNAPSHOT
-from kohort.protocol.releases import RULES_OF_4_3, Rules
+from kohort.protocol.releases import CURRENT_RULES, Rules
 from kohort.purgatory import Purgatory, work_in_turns
 
 _NONE: Final = ErrorCode.none
@@ -52,7 +52,7 @@ class ShareCoordinator(CoordinatorContext):
         partitions: int = 50,
         epoch_ms: int = 0,
         effects: list[Effect] | None = None,
-        rules: Rules = RULES_OF_4_3,
+        rules: Rules = CURRENT_RULES,
     ) -> None:
         """Create a coordinator without shards.
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class StreamsConfig(NamedTuple):
-    """Settings of one streams group, with the defaults of Kafka 4.3."""
+    """Settings of one streams group, with the defaults of Kafka 4.4."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000

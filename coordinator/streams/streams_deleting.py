@@ -5,17 +5,38 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.offsets.offsets_topic_records import offset_key
 from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.coordinator.streams.streams_group_values import NO_DESCRIPTION
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 
 def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten | None) -> None:
-    """Delete an empty group at once, like Kafka: a member that joins now needs a topology and creates a new group.
-
-    If the write fails, the group is restored.
+    """Delete an empty group, and before it the description of its topology (KIP-1331).
 
     Args:
-        on_written: Called with NONE, or with the error of the write.
+        on_written: Called with NONE, with the error of the write, or with GROUP_DELETION_FAILED if the plugin cannot
+            delete the description.
+    """
+    descriptions, report = group.coordinator.topology_descriptions, on_written or _ignore_result
+
+    def continue_deletion(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            error = group.refuses_delete() if group.is_there else ErrorCode.group_id_not_found
+        if error is ErrorCode.none:
+            _delete(group, now_ms, report)
+        else:
+            report(error, now_ms)
+
+    if descriptions is None or group.stored_description == NO_DESCRIPTION:
+        _delete(group, now_ms, report)
+    else:
+        descriptions.delete(group, now_ms, continue_deletion)
+
+
+def _delete(group: StreamsGroup, now_ms: int, on_written: OnWritten) -> None:
+    """Delete a group at once, like Kafka: a member that joins now needs a topology and creates a new group.
+
+    If the write fails, the group is restored.
     """
     changes = GroupChanges(group)
     offsets = [offset_key(group.group_id, *partition) for partition in _offsets(group)]
@@ -26,7 +47,7 @@ def delete_streams_group(group: StreamsGroup, now_ms: int, on_written: OnWritten
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
             group.coordinator.streams_observer.group_gone(group, "group_deleted")
-        (on_written or _ignore_result)(error, now_ms)
+        on_written(error, now_ms)
 
     changes.write(now_ms, Cause("group_deleted"), written)
 

@@ -13,6 +13,7 @@ from kohort.coordinator.streams.streams_replies import task_ids
 from kohort.coordinator.streams.streams_values import Subtopology as KnownSubtopology
 from kohort.coordinator.streams.streams_values import TaskSets
 from kohort.coordinator.streams.streams_values import TopicInfo as KnownTopic
+from kohort.coordinator.streams.topology_descriptions import DescriptionError
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_describe import (
     Assignment,
@@ -23,7 +24,7 @@ from kohort.protocol.messages.streams_group_describe import (
 )
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TopicInfo
 
-NOT_REQUESTED, NOT_STORED = 0, 1  # status of a topology description
+NOT_STORED, PLUGIN_FAILED, DESCRIBED = 1, 2, 3  # status of a topology description that was requested
 STICKY = "sticky"  # the only assignor
 
 
@@ -39,10 +40,25 @@ def describe_streams_group(
     group = coordinator.described_group(group_id)
     if isinstance(group, StreamsGroup):
         described = _described(group)
-        described.topology_description_status = NOT_STORED if with_description else NOT_REQUESTED
+        if with_description:
+            _add_description(coordinator, described, group)
         return described
     refusal = describe_refusal(coordinator, STREAMS, group_id)
     return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
+
+
+def _add_description(coordinator: GroupCoordinator, described: DescribedGroup, group: StreamsGroup) -> None:
+    descriptions = coordinator.topology_descriptions
+    described.topology_description_status = NOT_STORED
+    if descriptions is None:
+        return
+    try:
+        described.topology_description = descriptions.find(group)
+    except DescriptionError:
+        described.topology_description_status = PLUGIN_FAILED
+        return
+    if described.topology_description is not None:
+        described.topology_description_status = DESCRIBED
 
 
 def _described(group: StreamsGroup) -> DescribedGroup:

@@ -14,6 +14,7 @@ from kohort.coordinator.modern.record_parts import key_of
 from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.coordinator.streams.streams_group_records import STREAMS_RECORDS
 from kohort.coordinator.streams.streams_group_values import (
+    NO_DESCRIPTION,
     NOT_VALIDATED,
     Pairs,
     StreamsAssignment,
@@ -45,6 +46,7 @@ class StreamsGroup(ModernGroup):
         "described",
         "encoded_topology",
         "endpoint_epoch",
+        "failed_description",
         "initial_delay",
         "owners",
         "required_topics",
@@ -52,6 +54,7 @@ class StreamsGroup(ModernGroup):
         "shutdown_requested_by",
         "sources",
         "static_members",
+        "stored_description",
         "targets",
         "topology",
         "validated_topology_epoch",
@@ -75,6 +78,7 @@ class StreamsGroup(ModernGroup):
         self.required_topics: frozenset[str] = frozenset()
         self.validated_topology_epoch = NOT_VALIDATED
         self.configs: Pairs = ()  # settings for which the last epoch was created
+        self.stored_description = self.failed_description = NO_DESCRIPTION  # topology epochs (KIP-1331)
         self.static_members: dict[str, str] = {}  # member ids by instance id
         self.owners = TaskOwners()
         self.settled = 0  # number of members that have reached the target
@@ -95,6 +99,18 @@ class StreamsGroup(ModernGroup):
         if self.epoch > self.target_epoch:
             return StreamsGroupState.ASSIGNING
         return StreamsGroupState.STABLE if self.settled == len(self.members) else StreamsGroupState.RECONCILING
+
+    @property
+    def epoch_values(self) -> StreamsEpoch:
+        """The content of the group epoch's record."""
+        return StreamsEpoch(
+            self.epoch,
+            self.metadata_hash,
+            self.validated_topology_epoch,
+            self.configs,
+            self.stored_description,
+            self.failed_description,
+        )
 
     @property
     def is_delayed(self) -> bool:
@@ -182,9 +198,10 @@ class StreamsGroup(ModernGroup):
         return key, encoded[1]
 
     def _set_streams_epoch(self, value: StreamsEpoch | None) -> StreamsEpoch:
-        previous = StreamsEpoch(self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs)
+        previous = self.epoch_values
         following = value or StreamsEpoch(FIRST_EPOCH)
-        self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs = following
+        self.epoch, self.metadata_hash, self.validated_topology_epoch, self.configs, *descriptions = following
+        self.stored_description, self.failed_description = descriptions
         return previous
 
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:

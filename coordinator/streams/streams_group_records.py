@@ -38,12 +38,12 @@ _STATES = {state.value: state for state in StreamsMemberState}
 
 
 def _epoch_row(value: StreamsEpoch) -> Row:
-    return *value[:-1], value.configs or None
+    return *value[:3], value.configs or None, *value[4:]
 
 
 def _read_group_epoch(row: Row) -> StreamsEpoch:
-    epoch, metadata_hash, validated_topology_epoch, configs, *_ = row
-    return StreamsEpoch(epoch, metadata_hash, validated_topology_epoch, configs or ())
+    epoch, metadata_hash, validated_topology_epoch, configs, *descriptions = row
+    return StreamsEpoch(epoch, metadata_hash, validated_topology_epoch, configs or (), *descriptions)
 
 
 def _read_member(row: Row) -> StreamsMetadata:

@@ -8,9 +8,12 @@ from kohort.coordinator.streams.streams_states import StreamsMemberState
 from kohort.coordinator.streams.streams_values import NO_TASKS, Tasks
 
 LEAVING_EPOCH = -1
-STATIC_LEAVING_EPOCH = -2  # a static member leaves temporarily; Kafka 4.3 has no static members in streams groups
+STATIC_LEAVING_EPOCH = -2  # a static member leaves temporarily
 
 NOT_VALIDATED = -1  # topology epoch of a group whose topology is not ready
+
+# Topology epochs of a description (KIP-1331): nothing is stored; a plugin was called, and its outcome is unknown.
+NO_DESCRIPTION, UNCERTAIN = -1, -2
 
 # by subtopology, partitions and the epoch of the assignment that added each (KIP-1251)
 Owned = Mapping[str, Mapping[int, int]]
@@ -38,6 +41,8 @@ class StreamsEpoch(NamedTuple):
     metadata_hash: int = 0  # hash of the topics that the topology needs; 0: none
     validated_topology_epoch: int = NOT_VALIDATED  # epoch of the topology if it is ready
     configs: Pairs = ()  # settings that affect assignments
+    stored_description: int = NO_DESCRIPTION  # topology epoch of the stored description, or UNCERTAIN
+    failed_description: int = NO_DESCRIPTION  # topology epoch of the description that a plugin has rejected for good
 
 
 class UserEndpoint(NamedTuple):

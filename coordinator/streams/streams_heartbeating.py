@@ -34,9 +34,11 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_reconciling import reconcile
 from kohort.coordinator.streams.streams_replies import (
     answer,
+    append_status_detail,
     leave_response,
     missing_tags_status,
     refused,
+    request_description,
     shutdown_status,
 )
 from kohort.coordinator.streams.streams_requests import endpoint_of, names_twice, reported_tasks, tags_of, topology_of
@@ -54,7 +56,7 @@ from kohort.coordinator.streams.streams_topologies import (
     stale_status,
     take_topology,
 )
-from kohort.coordinator.streams.streams_values import Status, StatusCode, TaskSets, TopicInfo
+from kohort.coordinator.streams.streams_values import Status, TaskSets, TopicInfo
 from kohort.coordinator.streams.topology import ConfiguredTopology
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import (
@@ -76,6 +78,7 @@ class Sender(NamedTuple):
     client_id: str
     client_host: str  # in Java's format, as in `/127.0.0.1`
     make_topics: MakeTopics
+    can_describe_topology: bool = False  # whether the response can request a description of the topology (KIP-1331)
 
 
 class _Beat(NamedTuple):
@@ -278,7 +281,8 @@ def _bump_if_due(group: StreamsGroup, changes: GroupChanges, topology: Configure
     previous_inputs = group.metadata_hash, group.validated_topology_epoch, group.configs
     inputs = topology.metadata_hash, topology.validated_epoch, configs
     if is_due or inputs != previous_inputs:
-        changes.make(StreamsKind.GROUP_EPOCH, None, StreamsEpoch(group.epoch + 1, *inputs))
+        following = StreamsEpoch(group.epoch + 1, *inputs, group.stored_description, group.failed_description)
+        changes.make(StreamsKind.GROUP_EPOCH, None, following)
         changes.epoch_cause = "" if is_due else "topic_metadata_changed"
 
 
@@ -338,16 +342,12 @@ def _replying(
             group.coordinator.effects.append(Reply(sender.ticket, refused(Refusal(error))))
             return
         if missing:
-            _append_status_detail(response, sender.make_topics(missing))
+            append_status_detail(response, sender.make_topics(missing))
+        if sender.can_describe_topology and response.member_epoch >= 0:
+            request_description(group, response, now_ms)
         group.coordinator.effects.append(Reply(sender.ticket, response))
 
     return written
-
-
-def _append_status_detail(response: StreamsGroupHeartbeatResponse, text: str) -> None:
-    for status in response.status or ():
-        if status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
-            status.status_detail += text
 
 
 def _leave(

@@ -83,6 +83,20 @@ def answer(
     return response
 
 
+def append_status_detail(response: StreamsGroupHeartbeatResponse, text: str) -> None:
+    for status in response.status or ():
+        if status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
+            status.status_detail += text
+
+
+def request_description(group: StreamsGroup, response: StreamsGroupHeartbeatResponse, now_ms: int) -> None:
+    """Request a description of the topology in a response if it is missing, unless the member's topology is stale."""
+    descriptions = group.coordinator.topology_descriptions
+    if descriptions is not None:
+        is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
+        response.topology_description_required = not is_stale and descriptions.request(group, now_ms)
+
+
 def _set_tasks(response: StreamsGroupHeartbeatResponse, assigned: OwnedTasks) -> None:
     response.active_tasks = task_ids(assigned.active)
     response.standby_tasks = task_ids(assigned.standby)

@@ -63,10 +63,13 @@ def remove_member(group: StreamsGroup, member: StreamsMember, cause: Cause, now_
     changes = GroupChanges(group)
     stop_all(group, member)
     forget(member.member_id, changes)
-    epoch = StreamsEpoch(group.epoch + 1, group.metadata_hash, group.validated_topology_epoch, group.configs)
-    changes.make(StreamsKind.GROUP_EPOCH, None, epoch)
+    changes.make(StreamsKind.GROUP_EPOCH, None, next_epoch_of(group))
     close_if_empty(group, changes)
     changes.write(now_ms, cause, on_written)
+
+
+def next_epoch_of(group: StreamsGroup) -> StreamsEpoch:
+    return group.epoch_values._replace(epoch=group.epoch + 1)
 
 
 def forget(member_id: str, changes: GroupChanges) -> None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class TransactionSettings(NamedTuple):
-    """Kafka's settings of the transaction coordinator, with the defaults of Kafka 4.3."""
+    """Kafka's settings of the transaction coordinator, with the defaults of Kafka 4.4."""
 
     transaction_max_timeout_ms: int = 900_000
     transactional_id_expiration_ms: int = 604_800_000

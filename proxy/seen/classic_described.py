@@ -6,14 +6,12 @@ as a JoinGroup, show more of the state than the response.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.classic_event_emitter import partitions_of
-from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.proxy.seen.classic_joins import ClassicJoins
 from kohort.proxy.seen.classic_known import GROUP_REMAINS, NOT_KNOWN_MS
 from kohort.proxy.seen.event_desk import DESCRIBED, NOT_SHOWN, UNKNOWN_CAUSE
@@ -113,8 +111,7 @@ class ClassicDescribed(ClassicJoins):
         group, owners = self.group, self._source.of(self.group).owners
         group.protocol_name = description.protocol_data or group.protocol_name
         if group.subscribed_topics is None:
-            with suppress(ImpossibleLengthError):
-                group.subscribed_topics = group.read_subscriptions()
+            group.subscribed_topics = group.read_subscriptions(tolerant=True)
         has_moved = False
         shares: dict[str, frozenset[TopicPartition]] = {}
         for item in description.members:

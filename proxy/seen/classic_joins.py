@@ -241,7 +241,7 @@ class ClassicJoins(ClassicKnown):
             self.is_complete, self.is_open_question = False, True
         group.generation_id, group.leader_id = answer.generation_id, answer.leader
         group.protocol_type, group.protocol_name = answer.protocol_type or group.protocol_type, answer.protocol_name
-        group.subscribed_topics = group.read_subscriptions()
+        group.subscribed_topics = group.read_subscriptions(tolerant=True)
         self.has_generation, self._handed_out, self._unsynced = True, None, set(self.members)
         self._go(State.COMPLETING_REBALANCE)
         absent = [member for member in self.members.values() if member.join_ticket is None]

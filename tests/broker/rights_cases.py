@@ -333,6 +333,7 @@ CASES = (
         "describe_quorum", 2, {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
     ),
     Case("update_features", 1, {"feature_updates": [{"feature": "group.version", "max_version_level": 1}]}),
+    Case("unregister_controller", 0, {"controller_id": 7}),
     Case(
         "describe_cluster",
         1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kohort.protocol.messages.streams_group_heartbeat import Subtopology, TopicInfo, Topology
+from kohort.protocol.messages.streams_group_topology_description_update import TopologyDescription
 from tests.broker.rights_cases import Case
 
 
@@ -36,6 +37,17 @@ STREAMS_CASES = (
         ("Read group stateful", "Describe topic t", "Describe topic c"),
         "internal topics are missing",
         _made,
+    ),
+    Case(
+        "streams_group_topology_description_update",
+        0,
+        {
+            "group_id": "w",
+            "member_id": "admin",
+            "topology_epoch": 0,
+            "topology_description": TopologyDescription(subtopologies=(), global_stores=()),
+        },
+        on="w",
     ),
     Case("streams_group_describe", 0, {"group_ids": ["w"]}, ("Describe topic t",), on="w"),
     Case("streams_group_describe", 0, {"group_ids": ["w"]}, ("Describe group w",), "of every topic of its topology"),

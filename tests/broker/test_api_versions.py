@@ -27,7 +27,7 @@ def test_software_name_and_version_are_validated(name: str, version: str) -> Non
     assert response.api_keys == ()
 
 
-@pytest.mark.parametrize("request_", ["0012 0063 0000004d 0003616461 00 02610262", "0012 0005 0000004d ffff 00"])
+@pytest.mark.parametrize("request_", ["0012 0063 0000004d 0003616461 00 02610262", "0012 0006 0000004d ffff 00"])
 def test_unsupported_version_is_answered_with_v0(request_: str) -> None:
     client = Broker().client()
     body = bytes.fromhex(request_)
@@ -36,7 +36,7 @@ def test_unsupported_version_is_answered_with_v0(request_: str) -> None:
     assert correlation_id == 77
     assert response.error_code is ErrorCode.unsupported_version
     assert [(api_key.api_key, api_key.min_version, api_key.max_version) for api_key in response.api_keys] == [
-        (18, 0, 4)
+        (18, 0, 5)
     ]
     assert not client.closed
 

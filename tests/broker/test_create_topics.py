@@ -39,7 +39,7 @@ def test_creates_topic_in_every_version(version: int) -> None:
     if version >= 5:
         assert (result.num_partitions, result.replication_factor) == (2, 1)
         assert (new_result.num_partitions, new_result.replication_factor, new_result.configs) == (-1, -1, ())
-        assert len(result.configs) == 33
+        assert len(result.configs) == 37
         told = {config.name: (config.value, config.config_source) for config in result.configs}
         assert told["retention.ms"] == ("5", 1)
         assert told["cleanup.policy"] == ("delete", 5)

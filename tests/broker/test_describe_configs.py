@@ -37,7 +37,7 @@ def test_broker_lists_all_kafka_settings(tmp_path: Path) -> None:
     ada = Broker(nodes=2, directory=directory, **settings).client(node=1)
     told = {config.name: config for config in describes(ada, "2", BROKER, include_synonyms=True).configs}
     assert set(told) >= described(CURRENT).keys()
-    assert len([name for name in told if not name.startswith("kohort.")]) == 340
+    assert len([name for name in told if not name.startswith("kohort.")]) == 350
     assert all(each.read_only for each in told.values())
     values = {name: each.value for name, each in told.items()}
     assert values["num.io.threads"] == "4"
@@ -57,7 +57,7 @@ def test_topic_configs_in_every_version(version: int) -> None:
     result = describes(ada, version=version, include_synonyms=True)
     assert (result.error_code, result.error_message) == (ErrorCode.none, "")
     told = {config.name: config for config in result.configs}
-    assert len(told) == 33
+    assert len(told) == 37
     own, ours, kafkas = told["retention.ms"], told["retention.bytes"], told["flush.ms"]
     assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("5", 1, False, False)
     assert [(synonym.name, synonym.value, synonym.source) for synonym in own.synonyms] == [
@@ -101,7 +101,7 @@ def test_documentation_and_synonyms_on_request() -> None:
     assert config.documentation
     (config,) = describes(ada, keys=("cleanup.policy",)).configs
     assert config.documentation is None
-    assert len(describes(ada, keys=()).configs) == 33
+    assert len(describes(ada, keys=()).configs) == 37
 
 
 def test_broker_settings() -> None:

@@ -73,7 +73,7 @@ def synonyms(config: Any) -> list[tuple[str, str, int]]:
 def test_missing_group_can_be_configured() -> None:
     ada = Broker().client()
     configs = told(ada)
-    assert len(configs) == 17
+    assert len(configs) == 21
     session, reset = configs[SESSION], configs["share.auto.offset.reset"]
     assert (session.value, session.config_source, session.read_only, session.config_type) == ("45000", 5, False, 3)
     assert synonyms(session) == [("group.consumer.session.timeout.ms", "45000", 5)]

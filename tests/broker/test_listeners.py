@@ -130,6 +130,8 @@ SASL = {"listeners": "SASL_PLAINTEXT://h:1"}
                 "sasl.server.callback.handler.class": "org.apache.kafka.common.security.oauthbearer."
                 "OAuthBearerValidatorCallbackHandler",
                 "sasl.oauthbearer.jwks.endpoint.url": "file:///nowhere/jwks.json",
+                "sasl.oauthbearer.expected.audience": "kohort",
+                "sasl.oauthbearer.allow.unverified.issuer": "true",
             },
             "sasl.oauthbearer.jwks.endpoint.url: file:///nowhere/jwks.json cannot be read: No such file",
         ),

@@ -60,7 +60,7 @@ def test_same_level_changes_nothing() -> None:
         ("no.version", 1, 1, "Local controller 1 does not support this feature."),
         ("group.version", 0, 1, "without setting the upgrade type"),
         ("group.version", 0, 2, "kohort serves this feature at level 1 only."),
-        ("metadata.version", 6, 2, "Local controller 1 only supports versions 7-30"),
+        ("metadata.version", 6, 2, "Local controller 1 only supports versions 7-33"),
         ("kraft.version", 1, 1, "kohort serves this feature at level 0 only."),
     ],
 )
@@ -79,8 +79,8 @@ def test_finalized_levels_of_kafka() -> None:
     assert [(feature.name, feature.min_version, feature.max_version) for feature in newer.supported_features] == [
         ("group.version", 0, 1),
         ("kraft.version", 0, 1),
-        ("metadata.version", 7, 30),
-        ("share.version", 0, 1),
+        ("metadata.version", 7, 33),
+        ("share.version", 0, 2),
         ("streams.version", 0, 1),
         ("transaction.version", 0, 2),
         ("eligible.leader.replicas.version", 0, 1),
@@ -89,11 +89,11 @@ def test_finalized_levels_of_kafka() -> None:
     for answer in (newer, older):
         assert {feature.name: feature.max_version_level for feature in answer.finalized_features} == {
             "group.version": 1,
-            "share.version": 1,
+            "share.version": 2,
             "streams.version": 1,
             "transaction.version": 2,
             "eligible.leader.replicas.version": 1,
-            "metadata.version": 30,
+            "metadata.version": 33,
         }
 
 
@@ -107,7 +107,7 @@ def shares_at(broker: Broker) -> tuple[int | None, int]:
 
 def test_share_groups_can_be_disabled() -> None:
     broker = Broker()
-    assert shares_at(broker) == (1, 0)
+    assert shares_at(broker) == (2, 0)
 
     def moves(level: int, upgrade_type: int, **more: Any) -> ErrorCode:
         update = FeatureUpdateKey(feature="share.version", max_version_level=level, upgrade_type=upgrade_type)
@@ -116,13 +116,14 @@ def test_share_groups_can_be_disabled() -> None:
 
     assert moves(0, 1) is ErrorCode.invalid_update_version, "that would be a downgrade"
     assert moves(0, 2, validate_only=True) is ErrorCode.none
-    assert shares_at(broker) == (1, 0)
+    assert shares_at(broker) == (2, 0)
     assert moves(0, 2) is ErrorCode.none
     assert shares_at(broker) == (None, 1)
     assert moves(0, 2) is ErrorCode.none
     assert shares_at(broker) == (None, 1), "it was so before"
     assert moves(1, 1) is ErrorCode.none
     assert shares_at(broker) == (1, 2)
+    assert moves(3, 1) is ErrorCode.invalid_update_version
 
 
 def test_levels_survive_a_restart(tmp_path: Path) -> None:

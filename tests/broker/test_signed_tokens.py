@@ -38,14 +38,14 @@ def path(tmp_path: Path) -> Path:
     return found
 
 
-def listener(path: Path) -> Any:
+def listener(path: Path, **settings: str) -> Any:
     given = {
         "sasl.enabled.mechanisms": "OAUTHBEARER",
         "sasl.server.callback.handler.class": VALIDATOR,
         "sasl.oauthbearer.jwks.endpoint.url": path.as_uri(),
         "sasl.oauthbearer.expected.audience": "kafka",
         "sasl.oauthbearer.expected.issuer": "us",
-    }
+    } | {name.replace("_", "."): value for name, value in settings.items()}
     return new_logins(ListenerOptions(ListenerSettings("S", "SASL_PLAINTEXT", "", 1), given), lambda *_: None)
 
 
@@ -138,3 +138,28 @@ def test_invalid_key_file_at_start(path: Path) -> None:
     path.write_text('{"keys": []}')
     with pytest.raises(SettingError, match=r"jwks\.endpoint\.url.*not a JWKS document"):
         listener(path)
+
+
+@pytest.mark.parametrize("claim", ["issuer", "audience"])
+def test_expected_claim_is_required(path: Path, claim: str) -> None:
+    with pytest.raises(SettingError, match=rf"sasl\.oauthbearer\.expected\.{claim}.*allow\.unverified\.{claim}=true"):
+        listener(path, **{f"sasl_oauthbearer_expected_{claim}": ""})
+
+
+@pytest.mark.parametrize(("claim", "token"), [("issuer", signed(iss="them")), ("audience", signed(aud="another"))])
+def test_unverified_claim_is_accepted_if_allowed(path: Path, claim: str, token: str) -> None:
+    warnings = StringIO()
+    log.configure(level="warning", stream=warnings)
+    settings = {f"sasl_oauthbearer_expected_{claim}": "", f"sasl_oauthbearer_allow_unverified_{claim}": "true"}
+    assert comes_in(listener(path, **settings)(), token)
+    assert f"tokens with any {claim} are accepted" in warnings.getvalue()
+
+
+def test_older_release_accepts_any_issuer(path: Path) -> None:
+    new_login = listener(path, kohort_as_kafka="4.3", sasl_oauthbearer_expected_issuer="")
+    assert comes_in(new_login(), signed(iss="them"))
+
+
+def test_invalid_permission_is_rejected(path: Path) -> None:
+    with pytest.raises(SettingError, match="must be true or false"):
+        listener(path, sasl_oauthbearer_expected_issuer="", sasl_oauthbearer_allow_unverified_issuer="yes")

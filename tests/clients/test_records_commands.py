@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.partitioner.default import murmur2
 
+from kohort.protocol.releases import CURRENT
 from kohort.testing import Cluster, SyncCluster
 from tests.clients.processes import Process, eventually
 from tests.differential.brokers import real_kafka, warm_up, why_not
@@ -54,7 +55,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
         return
     if reason := why_not(REAL_KAFKA):
         lacks("program", reason)
-    with real_kafka(REAL_KAFKA) as address:
+    with real_kafka(REAL_KAFKA, CURRENT) as address:
         warm_up(address)
         yield address
 

@@ -12,7 +12,6 @@ import pytest
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
-from kohort.broker.settings.broker_settings import Settings
 from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.control.oracle.safety import Budget
@@ -29,7 +28,7 @@ class LabStage(Stage):
 
     def make_server(self, profile: Profile) -> Server:
         clock = LabClock(self.clock)
-        cluster = BrokerCluster(Settings(profile.settings, nodes=profile.nodes), clock, profile.nodes, seed=1)
+        cluster = BrokerCluster(self.new_settings(profile), clock, profile.nodes, seed=1)
         self.laboratory = Laboratory(cluster, clock)
         server = Server(cluster, Registry(), self.loop)  # type: ignore[arg-type]
         self.laboratory.attach(server)

@@ -168,13 +168,13 @@ def test_standby_tasks_and_missing_process(streams: StreamsLab) -> None:
         bob streams-beats
           <- NONE {standby_tasks: {0: [0]}}
         ada streams-beats {owns: {0: [0, 1]}}
-          <- NONE {active_tasks: {0: [0]}}
+          <- NONE {active_tasks: {0: [0]}, standby_tasks: {0: [1]}}
         """)
-    assert streams.has == {"ada": "active 0_0", "bob": "standby 0_0"}
-    assert list(streams.words.standbys) == ["0_0"]
+    assert streams.has == {"ada": "active 0_0; standby 0_1", "bob": "standby 0_0"}
+    assert sorted(streams.words.standbys) == ["0_0", "0_1"]
     ada = streams.words.member("ada")
     assert (ada.pending, ada.target_tasks) == (MemberTasks(("0_1",)), MemberTasks(("0_0",), ("0_1",)))
-    assert "task 0_1 waits, as ada's standby task: it still has it as an active task" in streams.explained
+    assert "task 0_1 waits, as bob's active task: ada still has it" in streams.explained
     assert "badly set" not in streams.explained
 
 

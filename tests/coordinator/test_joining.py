@@ -3,8 +3,10 @@
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.releases import rules_of
 from tests.support.coordinator_world import Speaker, World, subscription
 
+RULES_OF_4_3 = rules_of("4.3")
 IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
 
 
@@ -156,7 +158,7 @@ def test_session_is_renewed_during_return() -> None:
 
 
 def test_invalid_metadata_blocks_the_group() -> None:
-    world = World()
+    world = World(rules=RULES_OF_4_3)
     ada = world.speaker("ada", protocols=(("range", IMPOSSIBLE),))
     join = ada.enters()
     world.after(0)
@@ -167,7 +169,7 @@ def test_invalid_metadata_blocks_the_group() -> None:
 
 
 def test_failed_join_completion_keeps_others() -> None:
-    world = World()
+    world = World(rules=RULES_OF_4_3)
     ada, bob = world.stable("ada", "bob")
     first = ada.joins()
     last = bob.joins(protocols=(("range", IMPOSSIBLE),))
@@ -177,7 +179,7 @@ def test_failed_join_completion_keeps_others() -> None:
 
 
 def test_failed_leave_completion_returns_error() -> None:
-    world = World()
+    world = World(rules=RULES_OF_4_3)
     ada, bob, cem = world.stable("ada", "bob", "cem")
     waiting = [ada.joins(), bob.joins(protocols=(("range", IMPOSSIBLE),))]
     leave = cem.leaves()
@@ -186,7 +188,7 @@ def test_failed_leave_completion_returns_error() -> None:
 
 
 def test_failed_expiry_completion_is_logged() -> None:
-    world = World()
+    world = World(rules=RULES_OF_4_3)
     ada, bob, _ = world.stable("ada", "bob", "cem")
     ada.joins()
     bob.joins(protocols=(("range", IMPOSSIBLE),))
@@ -196,7 +198,7 @@ def test_failed_expiry_completion_is_logged() -> None:
 
 
 def test_expired_only_member_logs_failure() -> None:
-    world = World()
+    world = World(rules=RULES_OF_4_3)
     ada, bob = static_trio(world)[:2]
     bob.leaves(world.speaker("cem", instance="i-cem"))
     ada.joins()

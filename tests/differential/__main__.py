@@ -19,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kohort.protocol.releases import CURRENT
 from tests.differential.brokers import kohort, real_kafka, warm_up, why_not
 from tests.differential.kinds import KINDS
 from tests.differential.running import Run
@@ -37,8 +38,9 @@ def main() -> None:
     parser.add_argument(
         "--kafka",
         metavar="HOST:PORT",
-        help="a Kafka 4.3 that runs already, with the settings of tests/differential/brokers.py",
+        help="a Kafka of that release that runs already, with the settings of tests/differential/brokers.py",
     )
+    parser.add_argument("--release", default=CURRENT, choices=("4.3", "4.4"), help="of Kafka; 4.4 unless said")
     parser.add_argument("--kohort", metavar="HOST:PORT", help="address of a running kohort")
     options = parser.parse_args()
     script: Path = options.shared / "conformance" / "kafka"
@@ -51,12 +53,12 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         print("starting both brokers …", flush=True)
         brokers = Brokers(
-            options.kafka or stack.enter_context(real_kafka(script)),
-            options.kohort or stack.enter_context(kohort(folder)),
+            options.kafka or stack.enter_context(real_kafka(script, options.release)),
+            options.kohort or stack.enter_context(kohort(folder, options.release)),
         )
         for address in brokers:
             warm_up(address)
-        run = Run(brokers, options.write, options.at_a_time)
+        run = Run(brokers, options.write, options.at_a_time, options.release)
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(run.play_kinds(options.kind or KINDS, seed, options.sequences))
         logged = (folder / "log").read_text() if not options.kohort else ""

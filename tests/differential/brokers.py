@@ -51,14 +51,15 @@ def why_not(kafka: Path) -> str | None:
 
 
 @contextmanager
-def real_kafka(script: Path) -> Iterator[str]:
-    """Start a real Kafka and yield its address."""
+def real_kafka(script: Path, release: str) -> Iterator[str]:
+    """Start a real Kafka of a release, such as 4.4, and yield its address."""
     port = _two_free_ports()
     subprocess.run(
         [
             sys.executable,
             script,
             "start",
+            f"--version={release}.0",
             f"--port={port}",
             *(f"--set={name}={value}" for name, value in SETTINGS.items()),
         ],
@@ -85,9 +86,9 @@ def _two_free_ports() -> int:
 
 
 @contextmanager
-def kohort(folder: Path) -> Iterator[str]:
+def kohort(folder: Path, release: str) -> Iterator[str]:
     """Start kohort with its log in that folder, and yield its address."""
-    with serving(Setup(SETTINGS), folder) as cluster:
+    with serving(Setup(SETTINGS, release=release), folder) as cluster:
         yield cluster.bootstrap
 
 

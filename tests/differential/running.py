@@ -63,6 +63,7 @@ class Run:
     brokers: Brokers
     folder: Path
     at_a_time: int
+    release: str
     found: dict[str, list[Place]] = field(default_factory=dict)
     """New differences by their signature: where they were met."""
     passing: dict[str, list[Place]] = field(default_factory=dict)
@@ -200,7 +201,7 @@ class Run:
         if not outcome.differences:
             short, outcome = list(steps), await self._play(steps, SLOWLY_S)
         if outcome.differences:
-            path = write_talk(self.folder, kind, seed, outcome)
+            path = write_talk(self.folder, kind, seed, outcome, self.release)
             print(f"  {kind} {seed}: {outcome.differences[0]}\n    {len(short)} steps, {path}", flush=True)
 
     async def _play(self, steps: Steps, pause_s: float = 0.03, patience_s: float = PATIENCE_S) -> Outcome:

@@ -35,7 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> running.Run:
         return Outcome(differences=[Difference(api, "error_code", "NONE", "UNKNOWN")] if api else [])
 
     monkeypatch.setattr(running, "play", play)
-    return running.Run(Brokers("a:1", "b:2"), tmp_path, at_a_time=3)
+    return running.Run(Brokers("a:1", "b:2"), tmp_path, at_a_time=3, release="4.4")
 
 
 async def test_difference_only_in_parallel_is_race(run: running.Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,12 +42,13 @@ BINDS[("EndTxn", "producer_epoch")] = "epoch"
 """Numbers of an answer that later requests repeat."""
 
 
-def write_talk(folder: Path, kind: str, seed: int, outcome: Outcome) -> Path:
+def write_talk(folder: Path, kind: str, seed: int, outcome: Outcome, release: str) -> Path:
     """Write the file and return its path."""
     difference = outcome.differences[0]
     path = folder / f"{_file_name(difference)}-{kind}-{seed}.talk"
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines_of(difference, f"sequence {seed} of {kind}", outcome)) + "\n")
+    origin = f"{release}.0, make differential, sequence {seed} of {kind}"
+    path.write_text("\n".join(lines_of(difference, origin, outcome)) + "\n")
     return path
 
 
@@ -69,7 +70,7 @@ def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[
     lines = [f"# {line}" for line in textwrap.wrap(f"{difference}", 110)]
     lines += [
         "#",
-        f"# source: Apache Kafka 4.3.0, make differential, {where_from}",
+        f"# source: Apache Kafka {where_from}",
         f"# profile: {_profile(outcome)}",
         "",
     ]

@@ -26,7 +26,6 @@ UNHEARD = "the cluster has acted by its timers, or on a coordinator's own accoun
 DIFFERS = {
     "classic/leadership-moves-while-a-join-waits": UNHEARD,
     "classic/mixed-running-classic-group-is-upgraded": BOTH_PROTOCOLS,
-    "consumer/max-size-full-group": UNHEARD,
     "consumer/rebalance-target-moves-twice": UNHEARD,
     "consumer/static-instance-id-is-taken": "UNKNOWN_MEMBER_ID is meant for another instance id",
     "consumer/static-steps-out-and-stays-away": UNHEARD,

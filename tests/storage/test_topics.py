@@ -154,7 +154,7 @@ def test_recreated_topic_has_no_records() -> None:
 
 
 def test_every_default_is_allowed() -> None:
-    assert refusal_of(usual_values().items(), {}) is None
+    assert refusal_of(usual_values().items(), usual_values()) is None
     assert list(TOPIC_CONFIGS) == sorted(TOPIC_CONFIGS)
 
 

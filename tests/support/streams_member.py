@@ -50,7 +50,7 @@ class StreamsMember(GroupMember):
         """Release revoked tasks and return the heartbeat that reports it."""
         lets_go = self.is_to_let_go and not self.holds_on
         if lets_go:
-            self.active, self.standby = self.active & self.told_active, self.standby & self.told_standby
+            self.active, self.standby = self.active & self.told_active, set(self.told_standby)
         self.follows_topics()
         if self.epoch <= 0:
             return self.join()
@@ -124,7 +124,9 @@ class StreamsMember(GroupMember):
             self.statuses = tuple(status.status_code for status in response.status)
             if response.active_tasks is not None:
                 self.told_active, self.told_standby = _tasks(response.active_tasks), _tasks(response.standby_tasks)
-                self.active, self.standby = self.active | self.told_active, self.standby | self.told_standby
+                self.active = self.active | self.told_active
+                # A task that becomes a copy is closed first, and a copy that becomes the task stops being a copy.
+                self.standby = (self.standby | self.told_standby) - self.active
                 self.follows_topics()
         return error
 

@@ -122,7 +122,7 @@ def remember(heard: Value, names: Names, person: str) -> None:
             names[f"{person}_share"] = brief(heard["assignment"], names)
 
 
-def unsaid(api: str, version: int, said: Value, person: str) -> Value:
+def unsaid(api: str, version: int, said: Value, person: str, release: str) -> Value:
     """Return the expected fields that a conversation leaves out."""
     if api in HEARTBEATS:
         interval: Value
@@ -131,7 +131,7 @@ def unsaid(api: str, version: int, said: Value, person: str) -> Value:
             return (streams_groups.REFUSED if is_streams else REFUSED) | said
         epoch = said.get("member_epoch")
         interval = {"heartbeat_interval_ms": 5_000 if epoch >= 0 else 0} if isinstance(epoch, int) else {}
-        usual: Value = streams_groups.unsaid_of_beat(said) if is_streams else {}
+        usual: Value = streams_groups.unsaid_of_beat(said, version, release) if is_streams else {}
         return usual | {"error_message": None, "member_id": f"${person}"} | interval | said
     if api == "GroupLog" and "records" in said:
         return said | {"records": [streams_groups.record(line) for line in said["records"]]}
@@ -144,7 +144,8 @@ def unsaid(api: str, version: int, said: Value, person: str) -> Value:
 def _described(api: str, version: int, group: Value, alone: bool) -> Value:
     if not isinstance(group, dict) or group.get("error_code", "NONE") != "NONE":
         return group
-    full: Value = DESCRIBED_GROUP | ({"group_id": "$group"} if alone else {}) | group
+    usual: Value = streams_groups.described_group(version) if api == streams_groups.DESCRIBE else {}
+    full: Value = DESCRIBED_GROUP | usual | ({"group_id": "$group"} if alone else {}) | group
     if isinstance(group.get("members"), list):
         full["members"] = [
             _described_member(api, version, item) if isinstance(item, dict) else item for item in group["members"]

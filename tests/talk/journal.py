@@ -56,8 +56,13 @@ def _snake(name: str) -> str:
 def in_order(records: list[Value], people: dict[str, str]) -> list[Value]:
     """Sort records of one type in a batch by person, because their order depends on hash maps."""
     runs = groupby(records, key=lambda record: (record.get("batch"), record["type"]))
-    ordered = [sorted(run, key=lambda record: people.get(record.get("member_id", ""), "")) for _, run in runs]
+    ordered = [sorted(run, key=lambda record: _person(record, people)) for _, run in runs]
     return [{name: value for name, value in record.items() if name != "batch"} for run in ordered for record in run]
+
+
+def _person(record: Value, people: dict[str, str]) -> str:
+    member_id: str = record.get("member_id", "")
+    return people.get(member_id, member_id)
 
 
 READ_BY: dict[str, Callable[[BrokerCluster, str, Value], tuple[list[Value], Value]]] = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.groups.group_placement import partition_for
+from kohort.protocol.releases import CURRENT
 from tests.talk.compare import Names, differences
 from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order
@@ -32,6 +33,7 @@ PATIENCE_MS = 1_500  # maximum time of a response without a time in the conversa
 EVENTUALLY_MS = 20_000
 ASK_AGAIN_MS = 100
 MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
+FIRST_NODE = 1
 MARK = "of-this-talk"  # suffix of generated names
 STAGEHAND = "stagehand"
 
@@ -65,8 +67,10 @@ class Client:
     last_correlation_id: int = 0
 
 
-def play(conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False) -> str:
-    """Play a conversation.
+def play(
+    conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False, release: str = CURRENT
+) -> str:
+    """Play a conversation with a broker that emulates a release.
 
     Args:
         data_dir: Directory of the broker's logs, or None for memory.
@@ -75,7 +79,7 @@ def play(conversation: Conversation, data_dir: Path | None = None, *, moving: bo
     Returns:
         The differences with the conversation up to there; empty without differences.
     """
-    stage = Stage(PROFILES[conversation.profile], conversation.warm, data_dir)
+    stage = Stage(PROFILES[conversation.profile], conversation.warm, data_dir, release)
     player = Player(stage)
     told = [f"{conversation.path}: {conversation.title}"]
     try:
@@ -102,7 +106,7 @@ class Player:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT, "mark": MARK}
+        self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT, "node": FIRST_NODE, "mark": MARK}
         self._clients: dict[str, Client] = {}
         self._client_ids: dict[str, str | None] = {}
         self._logged: list[str] = []
@@ -139,7 +143,7 @@ class Player:
         for level, text in self.stage.log_lines():
             self._logged.append(text)
             if level == "error":
-                raise Differs("the broker logged an error")
+                raise Differs(f"the broker logged an error: {text}")
 
     # Speaking
 
@@ -263,7 +267,7 @@ class Player:
             raise Differs(*found)
 
     def _judge(self, step: Step, api: str, heard: Value) -> list[str]:
-        values = unsaid(api, self._version, self._with_error(step, heard), step.person)
+        values = unsaid(api, self._version, self._with_error(step, heard), step.person, self.stage.release)
         expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in heard else {}
         if "error_code" in heard:
             expected["error_code"] = step.words.get("error", "NONE")

@@ -13,8 +13,8 @@ GROUP_RESOURCE = 32  # resource type of groups
 
 JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
 MEMBERS_OF_TRANSACTIONS = 3  # first version of a transactional commit with its member
-IDS_OF_OFFSETS, IDS_OF_RECORDS = 10, 13
-"""Versions from which commits, or records, name topics by their ids."""
+# Versions from which commits, commits in transactions, or records contain topic ids instead of names.
+IDS_OF_OFFSETS, IDS_OF_TRANSACTIONS, IDS_OF_RECORDS = 10, 6, 13
 
 
 def complete(api: str, version: int, values: Value, names: Names, person: str) -> Value:
@@ -113,7 +113,8 @@ def _commit_in_a_transaction(values: Value, version: int, names: Names) -> None:
         values["member_id"] = ""
     if "offsets" in values:
         values["topics"] = [
-            {"name": topic, "partitions": [_committed(number, offset) for number, offset in partitions.items()]}
+            _topic(topic, version >= IDS_OF_TRANSACTIONS, names)
+            | {"partitions": [_committed(number, offset) for number, offset in partitions.items()]}
             for topic, partitions in values.pop("offsets").items()
         ]
 
@@ -155,6 +156,10 @@ def _describe_configs(values: Value, version: int, names: Names) -> None:
         group_id = values.pop("group_id", "$group")
         asked = {"resource_type": GROUP_RESOURCE, "resource_name": group_id, "configuration_keys": names_of_configs}
         values["resources"] = [asked]
+
+
+def _describe_topology(values: Value, version: int, names: Names) -> None:
+    streams_groups.describe_topology(values)
 
 
 def _describe_groups(values: Value, version: int, names: Names) -> None:
@@ -230,11 +235,20 @@ ABOUT_A_GROUP = {
     "OffsetFetch",
     "OffsetDelete",
     "TxnOffsetCommit",
+    "StreamsGroupTopologyDescriptionUpdate",
 }
 BY_AN_EPOCH = {"OffsetCommit", "TxnOffsetCommit", "OffsetFetch"}
 # versions from which a commit contains the epoch of a member
 EPOCHS_OF_COMMITS = {"OffsetCommit": 9, "TxnOffsetCommit": 3}
-BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "TxnOffsetCommit"}
+BY_A_MEMBER = {
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "TxnOffsetCommit",
+    "StreamsGroupTopologyDescriptionUpdate",
+}
 
 RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "JoinGroup": _join,
@@ -248,6 +262,7 @@ RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "ConsumerGroupDescribe": _describe_named_groups,
     "ShareGroupDescribe": _describe_named_groups,
     "StreamsGroupDescribe": _describe_named_groups,
+    "StreamsGroupTopologyDescriptionUpdate": _describe_topology,
     "IncrementalAlterConfigs": _alter_configs,
     "DescribeConfigs": _describe_configs,
     "DescribeGroups": _describe_groups,

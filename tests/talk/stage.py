@@ -21,6 +21,7 @@ from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.protocol.releases import CURRENT
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.broker import NumberedSocket
@@ -30,7 +31,7 @@ from tests.talk.profiles import Profile
 FIRST_PORT = 9092
 # in 2026, when conversations were recorded; their records are of 2023 (values.py), so a marker begins a segment
 EPOCH_MS = 1_790_000_000_000
-REGISTRY = Registry()
+REGISTRIES = {release: Registry(release) for release in ("4.3", "4.4")}
 
 
 class Timer:
@@ -156,19 +157,22 @@ class Line:
 class Stage:
     """A cluster of its own for each conversation, which always starts at the same time with the same seed."""
 
-    def __init__(self, profile: Profile, warm: bool = True, data_dir: Path | None = None) -> None:
+    def __init__(
+        self, profile: Profile, warm: bool = True, data_dir: Path | None = None, release: str = CURRENT
+    ) -> None:
         """Create the stage.
 
         Args:
             data_dir: Directory of the broker's logs. With it, acknowledgements wait for the sync.
         """
+        self.release = release
         self._profile = profile
         self._data_dir = data_dir
         self.clock = ManualClock(epoch_ms=EPOCH_MS)
         self.loop = Loop(self.clock)
         self._log = StringIO()
         log.configure(json=True, stream=self._log)
-        self.server = self.make_server(profile)
+        self.server = self._start_server(profile)
         cluster = self.server.cluster
         for number, node in enumerate(cluster.nodes):
             node.port = FIRST_PORT + number
@@ -176,16 +180,26 @@ class Stage:
             cluster.offsets_topic.create(self.clock.now_ms())
         self.loop.settle()
 
+    def _start_server(self, profile: Profile) -> Server:
+        server = self.make_server(profile)
+        if profile.prepare is not None:
+            profile.prepare(server.cluster)
+        return server
+
+    def new_settings(self, profile: Profile) -> Settings:
+        newer = profile.settings_4_4 if self.release == "4.4" else {}
+        return Settings({"kohort.as.kafka": self.release} | profile.settings | newer, nodes=profile.nodes)
+
     def make_server(self, profile: Profile) -> Server:
         """Create the server and its cluster, without connections and topics."""
-        settings = Settings(profile.settings, nodes=profile.nodes)
+        settings = self.new_settings(profile)
         if self._data_dir is None:
             cluster = BrokerCluster(settings, self.clock, profile.nodes, seed=1)
-            return Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+            return Server(cluster, REGISTRIES[self.release], self.loop)  # type: ignore[arg-type]
         disk = Disk(keeps_unsynced=True)
         directory = DataDirectory(self._data_dir, disk=disk, delays=True)
         cluster = BrokerCluster(settings, self.clock, profile.nodes, seed=1, directory=directory)
-        server = Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        server = Server(cluster, REGISTRIES[self.release], self.loop)  # type: ignore[arg-type]
         cluster.syncs = Syncs(cluster, disk, InThisThread(), self.loop.call_soon)
         cluster.syncs.act = server.act
         return server
@@ -222,7 +236,7 @@ class Stage:
         self.loop.settle()
         assert before.cluster.directory is not None, "a broker that restarts needs a disk"
         before.cluster.directory.abandon()
-        self.server = self.make_server(Profile(self._profile.settings | settings, self._profile.nodes))
+        self.server = self._start_server(self._profile._replace(settings=self._profile.settings | settings))
         for node, old in zip(self.server.cluster.nodes, before.cluster.nodes, strict=True):
             node.port = old.port
         self.loop.settle()
@@ -260,5 +274,6 @@ def _is_in_the_log(group: StreamsGroup) -> bool:
     decided = described.subtopologies if described is not None else ()
     known = set() if group.topology is None else set(group.topology.subtopologies)
     is_told = known.issuperset(decided) and group.shutdown_requested_by is None
+    has_offsets = any(member.task_offsets or member.task_end_offsets for member in group.members.values())
     has_listed = group.endpoint_epoch or any(member.listed is not None for member in group.members.values())
-    return is_told and not has_listed and not group.is_delayed
+    return is_told and not has_listed and not has_offsets and not group.is_delayed

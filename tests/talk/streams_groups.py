@@ -19,6 +19,7 @@ STATUSES = (
     "MISSING_INTERNAL_TOPICS",
     "SHUTDOWN_APPLICATION",
     "ASSIGNMENT_DELAYED",
+    "MISSING_CLIENT_TAGS",
 )  # by code
 
 WORDS = {
@@ -118,6 +119,28 @@ def _pairs(said: Value) -> Value:
     return [{"key": str(key), "value": str(value)} for key, value in said.items()]
 
 
+def describe_topology(values: Value) -> None:
+    """Expand `describes: {0: {source: {reads: [a], to: [work]}, work: {stores: [s]}}}`, nodes by subtopology."""
+    if "describes" in values:
+        subtopologies = [
+            {"subtopology_id": str(name), "nodes": [_node(node, about or {}) for node, about in nodes.items()]}
+            for name, nodes in values.pop("describes").items()
+        ]
+        values["topology_description"] = {"subtopologies": subtopologies, "global_stores": []}
+
+
+def _node(name: str, about: Value) -> Value:
+    node_type = 1 if "reads" in about else 3 if "writes" in about else 2
+    return {
+        "name": name,
+        "node_type": about.get("type", node_type),
+        "source_topics": about.get("reads", []),
+        "sink_topic": about.get("writes"),
+        "stores": about.get("stores", []),
+        "successors": about.get("to", []),
+    }
+
+
 # Answers
 
 
@@ -163,6 +186,7 @@ BEAT: Value = {
     "acceptable_recovery_lag_legacy": 0,
     "acceptable_recovery_lag": -1,
     "task_offset_interval_ms": 0,
+    "topology_description_required": False,
     "status": {},
     "endpoint_information_epoch": 0,
     "partitions_by_user_endpoint": None,
@@ -184,11 +208,22 @@ DESCRIBED_MEMBER: Value = MEMBER | {
 RECORDS: Value = {19: MEMBER, 21: NO_TASKS, 22: {tasks: {} for tasks in (*TASKS, *REVOKED_TASKS)}}  # by record type
 
 
-def unsaid_of_beat(said: Value) -> Value:
-    """Return the tasks of the other roles, which are sent together with the active ones."""
+def unsaid_of_beat(said: Value, version: int, release: str) -> Value:
+    """Return the default fields, with the tasks of the other roles, which are sent together with the active ones."""
+    is_leaving = isinstance(said.get("member_epoch"), int) and said["member_epoch"] < 0
+    usual = BEAT if is_leaving or release != "4.4" else BEAT | {"task_offset_interval_ms": 60_000}
+    if version >= 1 and not is_leaving:
+        usual = usual | {"acceptable_recovery_lag": 10_000}
     if "active_tasks" not in said or said["active_tasks"] == "_":
-        return BEAT
-    return BEAT | (NO_NEWS if said["active_tasks"] is None else NO_TASKS)
+        return usual
+    return usual | (NO_NEWS if said["active_tasks"] is None else NO_TASKS)
+
+
+def described_group(version: int) -> Value:
+    """Return the default fields of a described group."""
+    if version < 1:
+        return {}
+    return {"topology_description": None, "topology_description_status": 0, "assignor_name": "sticky"}
 
 
 def described_member(said: Value) -> Value:
@@ -199,5 +234,5 @@ def described_member(said: Value) -> Value:
 
 def record(said: Value) -> Value:
     """Return a record in the log with its default fields."""
-    usual = RECORDS.get(said.get("type"))
+    usual = RECORDS.get(said.get("type")) if isinstance(said, dict) else None
     return said if usual is None or said.get("value") is None else said | {"value": usual | said["value"]}

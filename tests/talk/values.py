@@ -151,7 +151,10 @@ def read_records(data: bytes) -> list[Value]:
 def _record(record: Any, *, control: bool) -> Value:
     if control:
         return {"offset": record.offset, "control": True}
-    return {"offset": record.offset, "key": _text(record.key), "value": _text(record.value)}
+    values: Value = {"offset": record.offset, "key": _text(record.key), "value": _text(record.value)}
+    if record.headers:
+        values["headers"] = {name: _text(value) for name, value in record.headers}
+    return values
 
 
 def _text(data: bytes | None) -> str | None:

@@ -12,7 +12,7 @@ from kohort.coordinator.modern.modern_values import Target
 # Arguments: members, number of partitions by topic, and whether all members subscribe to the same topics.
 Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], bool], Assigning]
 
-# the assignors of Kafka 4.3 by their names in requests
+# the assignors of Kafka 4.4 by their names in requests
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
 
 

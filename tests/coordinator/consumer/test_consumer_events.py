@@ -132,7 +132,7 @@ def test_unrevoked_partition_removes_its_owner() -> None:
     ("change", "cause", "what"),
     [
         ({"subscribed_topic_names": ("foo", "bar")}, "metadata_changed", "subscription"),
-        ({"subscribed_topic_names": None, "server_assignor": "range"}, None, "assignor"),
+        ({"subscribed_topic_names": None, "server_assignor": "range"}, "metadata_changed", "assignor"),
         ({"subscribed_topic_names": None, "rack_id": "r"}, None, "rack"),
         ({"subscribed_topic_names": None, "rebalance_timeout_ms": 1_000}, None, "timeouts"),
     ],

@@ -155,7 +155,7 @@ def test_new_leader_fences_older_ones() -> None:
     world.reads(leader_epoch=2)
     world.reads(leader_epoch=-1)
     world.writes(leader_epoch=-1)
-    assert world.settled() == [E.fenced_leader_epoch] * 3 + [E.none]
+    assert world.settled() == [E.fenced_leader_epoch] * 2 + [E.invalid_request, E.none]
     world.initializes(state_epoch=0)
     assert world.settled() == [E.fenced_state_epoch]
 

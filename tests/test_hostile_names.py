@@ -150,9 +150,10 @@ def commands(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
             yield from commands(found, *words, name)
     else:
         arguments = [each for each in command.params if isinstance(each, click.Argument)]
-        yield (*words, *(GIVEN.get(str(each.name), "1") for each in arguments))
+        yield (*words, *(GIVEN.get(str(each.name), "1") for each in arguments), *OPTIONS.get(words, ()))
 
 
+OPTIONS = {("ctl", "faults", "on"): ("--drop",)}  # required options
 GIVEN = {"file": "rules.yaml", "folder": "."}
 ROOT = click.Context(main)
 

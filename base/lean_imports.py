@@ -14,18 +14,31 @@ def without(*names: str) -> Iterator[None]:
     """Make `import name` fail for these within the context, as if they were not installed. Loaded modules keep them.
 
     kio imports hypothesis to describe its types to it (100 ms and more), structlog imports rich for its tracebacks
-    (60 ms and 8 MiB). Both work without, and a broker that starts for a test should not wait for either.
+    (60 ms and 8 MiB), pyarrow imports pandas to recognize its objects (600 ms). They work without, and a process that
+    starts for a test should not wait for them.
     """
-    hidden = {name: sys.modules.get(name) for name in names}
-    for name in names:
-        sys.modules[name] = None  # type: ignore[assignment]  # how Python marks what cannot be imported
+    hidden = {name: module for name in names if (module := sys.modules.pop(name, None)) is not None}
+    absent = _Absent(names)
+    sys.meta_path.insert(0, absent)  # without its base class, which would import tempfile
     try:
         yield
     finally:
-        for name, module in hidden.items():
-            del sys.modules[name]
-            if module is not None:
-                sys.modules[name] = module
+        sys.meta_path.remove(absent)
+        sys.modules.update(hidden)
+
+
+class _Absent:
+    """A finder that fails for some names.
+
+    A None in `sys.modules` has this effect in Python, but extensions compiled by Cython import it as None.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname in self._names:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 class _NoTls(ModuleType):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from kohort.base.lean_imports import without as hidden_packages
 from kohort.base.visible import visible
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_errors import kept, plain
@@ -159,8 +160,9 @@ def analyze(
 
 
 def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
-    from kohort.client.security import OPEN, SecurityError, from_file
-    from kohort.pipeline.sources.found import WIRE, find_sources
+    with hidden_packages("hypothesis"):
+        from kohort.client.security import OPEN, SecurityError, from_file
+        from kohort.pipeline.sources.found import WIRE, find_sources
 
     try:
         security = from_file(config) if config is not None else OPEN

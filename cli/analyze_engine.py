@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.base.lean_imports import without
 from kohort.pipeline.terminal import progress, spark_tasks, speaking_to
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def opened_engine(
         NoSparkError, NoJavaError: Spark can't be started.
     """
     if chosen == LOCAL:
-        from kohort.pipeline.analysis.local_engine import LocalEngine
+        with without("hypothesis", "pandas"):
+            from kohort.pipeline.analysis.local_engine import LocalEngine
 
         yield LocalEngine(), lambda: ""
         return

@@ -153,7 +153,7 @@ def commands(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
         yield (*words, *(GIVEN.get(str(each.name), "1") for each in arguments), *OPTIONS.get(words, ()))
 
 
-OPTIONS = {("ctl", "faults", "on"): ("--drop",)}  # required options
+OPTIONS: dict[tuple[str, ...], tuple[str, ...]] = {("ctl", "faults", "on"): ("--drop",)}  # required options
 GIVEN = {"file": "rules.yaml", "folder": "."}
 ROOT = click.Context(main)
 

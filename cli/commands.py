@@ -24,6 +24,7 @@ COMMANDS = {
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, allowed values.",
     "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
+    "what-if": "Predict what the history of a group would have cost under other settings.",
 }  # command: help; the module of the same name has a function of that name
 
 

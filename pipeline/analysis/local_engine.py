@@ -30,7 +30,8 @@ from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.gold.group_tables import TableBuilder
 from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
-from kohort.pipeline.history.silver_input import GroupRows
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
 from kohort.pipeline.silver.read_sources import ingest, sample
@@ -80,6 +81,14 @@ class LocalEngine:
             ranges=_rows(silver, "log_ranges", LogRange),
             event_ranges=_rows(silver, "event_ranges", EventRange),
         )
+
+
+def read_groups(silver: Place, window: Window = EVERYTHING) -> Iterator[GroupInput]:
+    """Return the input of each group's analysis from the tables that `LocalEngine.ingest` has written."""
+    tables = _Silver(silver, window)
+    for cluster, group_id in tables.groups():
+        commits, rows = tables.of_group((cluster, group_id))
+        yield group_input(group_id or "", cluster or "", commits, rows)
 
 
 class _Silver:

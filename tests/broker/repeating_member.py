@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from tests.support.classic_member import ClassicMember
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.support.coordinator_world import subscription
 
 PROTOCOLS = (("range",), ("range", "sticky"), ("sticky", "range"))

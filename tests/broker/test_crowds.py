@@ -10,8 +10,8 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.purgatory import DelayedOperation
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.support.broker import Broker, Client
-from tests.support.classic_member import ClassicMember
 from tests.support.frames import frame, heartbeat
 
 MEMBERS = 2 * max(REPLIES_AT_ONCE, DUE_AT_ONCE) + 200

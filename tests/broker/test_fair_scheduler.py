@@ -12,8 +12,8 @@ from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.support.broker import Broker, Client, Stopwatch
-from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import given_topic
 from tests.support.frames import frame, heartbeat, long_request
 

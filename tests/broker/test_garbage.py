@@ -13,10 +13,11 @@ from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
 from kohort.broker.scheduling.request_chunks import SHORT
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame, to_commit
+from tests.support.frames import frame
 from tests.support.worker_thread import Thread
 
 COUNT = 2 * SHORT + 1

@@ -16,11 +16,12 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_topic_partitions import TopicRequest
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.protocol.messages.streams_group_heartbeat import Subtopology, Topology
+from kohort.whatif.clients.classic_group_member import ClassicMember
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client, Wire
-from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import NOW_MS, given_topic, produce
-from tests.support.frames import frame, heartbeat, to_commit
+from tests.support.frames import frame, heartbeat
 
 DAY_MS = 86_400_000
 REFUSED = E.invalid_session_timeout

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.broker import Broker, Client
-from tests.support.frames import to_commit
 
 
 def commits(client: Client, group_id: str) -> None:

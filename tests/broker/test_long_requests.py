@@ -17,10 +17,11 @@ from kohort.protocol.messages.incremental_alter_configs import AlterableConfig a
 from kohort.protocol.messages.incremental_alter_configs import AlterConfigsResource as Incremental
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client, Stopwatch
 from tests.support.data_requests import given_topic, topic
-from tests.support.frames import frame, heartbeat, message, to_commit, to_fetch
+from tests.support.frames import frame, heartbeat, message, to_fetch
 
 COUNT = 600
 

@@ -1,7 +1,7 @@
 from kohort.protocol.errors import ErrorCode
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
-from tests.support.frames import to_commit
 
 
 def test_empty_commit_creates_group() -> None:

@@ -13,10 +13,11 @@ from kohort.coordinator.offsets.offsets_topic_records import read_offset_value
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import CURRENT, RELEASES, apis_of
+from kohort.whatif.clients.classic_group_member import ClassicMember
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import contents
 from tests.support.broker import Broker
-from tests.support.classic_member import ClassicMember
-from tests.support.frames import frame, to_commit
+from tests.support.frames import frame
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "api_versions_of_releases.json").read_text())
 """The answers of real brokers to ApiVersions v0, without their length."""

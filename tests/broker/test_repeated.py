@@ -14,9 +14,10 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import CURRENT, apis_of
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.broker import Broker
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame, message, to_commit
+from tests.support.frames import frame, message
 
 TIMES = 100
 BYTES_EACH = 2_500

@@ -17,9 +17,9 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.records.layouts import SHARE_UPDATE
 from kohort.storage.disk.directory import DataDirectory
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.support.batches import batch
 from tests.support.broker import Broker
-from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import fetch, given_topic, produce, records
 from tests.support.frames import frame
 

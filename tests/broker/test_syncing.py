@@ -11,10 +11,11 @@ import pytest
 
 from kohort.broker.cluster.disk_syncing import SyncNowAndThen, SyncThreads, _sync
 from kohort.protocol.errors import ErrorCode
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import batch
 from tests.support.broker import Client
 from tests.support.data_requests import fetch_frame, heard_fetch, production, records
-from tests.support.frames import frame, to_commit
+from tests.support.frames import frame
 from tests.support.slow_disk import OnSlowDisk
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import httpx
 
+from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from tests.clients.serving import serving
 from tests.support.chromium_tab import Tab, tab
-from tests.support.consumer_member import ConsumerMember
 from tests.support.wires import Blocking
 
 SECONDS = 20

@@ -14,8 +14,9 @@ from kohort.control.laboratory import Laboratory
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.storage.topics import Topics
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.broker import Client
-from tests.support.frames import frame, to_commit
+from tests.support.frames import frame
 from tests.support.slow_disk import OnSlowDisk
 
 

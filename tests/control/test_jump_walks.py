@@ -14,10 +14,10 @@ import pytest
 
 from kohort.control.clock.jump import jump
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.group_member import JOINING, Said
 from tests.control.talking import Lab
-from tests.support.classic_member import SYNCED, ClassicMember
 from tests.support.frames import frame, message
-from tests.support.group_member import JOINING, Said
 from tests.support.seeds import SEEDS
 from tests.talk.stage import Line
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.group_member import GroupMember, Said
 from tests.crash.truth import MONEY
-from tests.support.classic_member import SYNCED, ClassicMember
-from tests.support.group_member import GroupMember, Said
 
 if TYPE_CHECKING:
     from tests.crash.play import Play

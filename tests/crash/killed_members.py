@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.support.classic_member import SYNCED, ClassicMember
-from tests.support.consumer_member import ConsumerMember
-from tests.support.group_member import ELSEWHERE, Said
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.consumer_group_member import ConsumerMember
+from kohort.whatif.clients.group_member import ELSEWHERE, Said
 from tests.support.wires import Waiting
 
 LONG_MS = 300_000

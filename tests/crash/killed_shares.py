@@ -16,7 +16,7 @@ from kohort.coordinator.share_partitions.record_states import ACCEPT, REJECT, RE
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequestGroup
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
-from tests.support.group_member import ELSEWHERE, Owned, Said
+from kohort.whatif.clients.group_member import ELSEWHERE, Owned, Said
 from tests.support.share_consumer import SHARE_VERSIONS, At, ShareConsumer, Words, delivered, outcomes
 from tests.support.wires import TIMEOUT_S, Waiting
 

@@ -20,13 +20,13 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.disk.checking import check_partition, partition_folders
+from kohort.whatif.clients.group_member import ELSEWHERE, GroupMember
 from tests.crash.killed_members import Alone, Together, one_owner_each
 from tests.crash.killed_shares import Queue, Sharer
 from tests.crash.truth import Registers
 from tests.support.batches import contents
 from tests.support.data_requests import topic as new_topic
 from tests.support.frames import to_fetch
-from tests.support.group_member import ELSEWHERE, GroupMember
 from tests.support.wires import TIMEOUT_S, Waiting
 
 TOPIC = "records"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.group_member import to_commit
 from tests.crash.disk import FaultyDisk
 from tests.crash.life import Life, process_is_gone
 from tests.crash.looking import fetches
 from tests.support.batches import batch, contents
 from tests.support.data_requests import given_topic, production
-from tests.support.frames import to_commit
 
 T = "t"
 

@@ -20,8 +20,7 @@ from kohort.protocol.consumer_protocol import Subscription, write_subscription
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from tests.support.frames import to_commit
-from tests.support.group_member import ELSEWHERE
+from kohort.whatif.clients.group_member import ELSEWHERE, to_commit
 from tests.support.wires import Blocking
 
 GROUPS = ("modern", "giving-up", "mixed", "became-classic", "empty")

@@ -12,11 +12,11 @@ from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
+from kohort.whatif.clients.group_member import Said
 from tests.crash.killed_shares import CONFIGS, LEADER, LIMIT
 from tests.crash.life import Life
 from tests.support.data_requests import topic as new_topic
 from tests.support.frames import frame, message
-from tests.support.group_member import Said
 from tests.support.share_consumer import SHARE_VERSIONS, At, ShareConsumer, Words, delivered, outcomes
 
 QUEUE, GROUP = "queue", "workers"

@@ -14,12 +14,12 @@ from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTop
 from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.crash.disk import failing
 from tests.crash.life import EPOCH_MS
 from tests.crash.machine import Machine, T, no_failure
 from tests.support.batches import batch
 from tests.support.broker import Stopwatch
-from tests.support.classic_member import ClassicMember
 from tests.support.data_requests import delete, production
 from tests.support.data_requests import topic as new_topic
 from tests.support.frames import frame, to_fetch

@@ -13,9 +13,9 @@ import sys
 from time import perf_counter
 
 from kohort.protocol.errors import ErrorCode
-from tests.support.classic_member import SYNCED, ClassicMember
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.group_member import JOINING
 from tests.support.frames import frame
-from tests.support.group_member import JOINING
 from tests.support.wires import Waiting
 
 EVERY_S = 1.0

@@ -18,9 +18,9 @@ from pathlib import Path
 from time import clock_gettime, perf_counter, sleep
 
 from kohort.protocol.errors import ErrorCode
-from tests.support.classic_member import SYNCED, ClassicMember
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.group_member import JOINING
 from tests.support.frames import frame
-from tests.support.group_member import JOINING
 from tests.support.wires import Blocking
 
 GROUP = "sentinel"

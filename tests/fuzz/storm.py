@@ -12,11 +12,11 @@ from kohort.protocol.api_keys import API_BY_KEY
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.wire import INT
+from kohort.whatif.clients.classic_group_member import ClassicMember
 from tests.fuzz.broker import PASSWORD, USER
 from tests.fuzz.mutations import HUGE, mutate
 from tests.fuzz.requests import GROUPS, TOPICS, TRANSACTIONS, VERY_LARGE, Pool, Requests
 from tests.protocol.messages import VERSIONS
-from tests.support.classic_member import ClassicMember
 from tests.support.frames import frame
 from tests.support.wires import Waiting
 

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.classic_group_member import JOINED, OUT, SYNCED
+from kohort.whatif.clients.group_member import Said
 from tests.pipeline.own_logs import LoggedWorld
-from tests.support.classic_member import JOINED, OUT, SYNCED
 from tests.support.coordinator_world import EPOCH_MS, ClassicTalker, Ticket
-from tests.support.group_member import Said
 
 TICK_MS = 100
 BEAT_MS = 1_000

@@ -15,10 +15,10 @@ from kohort.coordinator.groups.loading import Loading
 from kohort.protocol.batches import read_batches
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.purgatory import Purgatory
+from kohort.whatif.clients.group_member import Owned
 from tests.simulation.consuming import STABLE_TOPICS, Consumers
 from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
 from tests.support.consumer_groups import left_to_nobody, may_be_forgotten, one_owner_each, picture
-from tests.support.group_member import Owned
 
 OFFSETS = "__consumer_offsets"
 

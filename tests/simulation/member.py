@@ -13,11 +13,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
+from kohort.whatif.clients.consumer_group_member import REPLACED, ConsumerMember
+from kohort.whatif.clients.group_member import ELSEWHERE, LATER, VERSIONS, GroupMember, Said, Topics
 from tests.support.broker import Client
-from tests.support.classic_member import SYNCED, ClassicMember
-from tests.support.consumer_member import REPLACED, ConsumerMember
 from tests.support.frames import frame, message
-from tests.support.group_member import ELSEWHERE, LATER, VERSIONS, GroupMember, Said, Topics
 
 FORESEEN = (
     E.none, E.member_id_required, E.rebalance_in_progress, E.unknown_member_id, E.fenced_instance_id,

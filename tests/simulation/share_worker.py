@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.coordinator.share_partitions.record_states import ACCEPT, GAP, REJECT, RELEASE, RENEW
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.group_member import ELSEWHERE, Said
 from tests.simulation.share_ledger import Asked, Key
 from tests.support.broker import Client
 from tests.support.frames import frame, message
-from tests.support.group_member import ELSEWHERE, Said
 from tests.support.share_consumer import (
     FINAL_EPOCH,
     NO_SESSION,

@@ -15,9 +15,9 @@ from kohort.coordinator.groups.deleting import Sweep
 from kohort.coordinator.groups.loading import Loading
 from kohort.coordinator.offsets.offsets_topic_records import offset_key, read_offset_value
 from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.group_member import Said
 from tests.support.coordinator_records import Record, compacted, keyed
 from tests.support.coordinator_world import Speaker, Ticket, World, commit_error, subscription
-from tests.support.group_member import Said
 
 PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, Topology
+from kohort.whatif.clients.group_member import VERSIONS
 from tests.simulation.member import FORESEEN, Member, MemberWorld
-from tests.support.group_member import VERSIONS
 from tests.support.streams_member import STREAMS_HEARTBEAT_VERSION, StreamsMember, task_ids
 
 PROCESSES = "abc"

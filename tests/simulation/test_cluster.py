@@ -14,8 +14,9 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topic import Topic
+from kohort.whatif.clients.group_member import to_commit
 from tests.simulation.restless import RestlessCluster
-from tests.support.frames import to_commit, to_fetch
+from tests.support.frames import to_fetch
 from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")

@@ -13,9 +13,6 @@ from struct import pack
 from typing import Any, TypeVar, cast
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_requests import heartbeat_in_consumer_group, join_group, leave_group, sync_group
-from kohort.coordinator.classic.heartbeating import heartbeat
-from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
@@ -24,21 +21,16 @@ from kohort.coordinator.events.event_tracer import EventObserver
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.coordinator.groups.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.groups.loading import load, unload
-from kohort.coordinator.offsets.committing import Commit, offset_commit
 from kohort.coordinator.offsets.fetching_offsets import offset_fetch
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode as E
-from kohort.protocol.messages.heartbeat import HeartbeatRequest
-from kohort.protocol.messages.join_group import JoinGroupRequest
-from kohort.protocol.messages.leave_group import LeaveGroupRequest
-from kohort.protocol.messages.offset_commit import OffsetCommitRequest
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestTopic
-from kohort.protocol.messages.sync_group import SyncGroupRequest
 from kohort.purgatory import Purgatory
-from tests.support.classic_member import ClassicMember
+from kohort.whatif.clients.calling import Caller, call
+from kohort.whatif.clients.classic_group_member import ClassicMember
+from kohort.whatif.clients.group_member import GroupMember, Said
 from tests.support.coordinator_records import Record, compacted, keyed
 from tests.support.frames import message
-from tests.support.group_member import GroupMember, Said
 
 EPOCH_MS = 1_700_000_000_000  # the wall clock when a world starts
 
@@ -299,9 +291,13 @@ class Talker(GroupMember):
         self.tickets.append(ticket)
         return ticket
 
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.name, self.host)
+
     def _asks(self, request: Any, ticket: Ticket) -> object:
         """Send a request and return its response, or None if it is delayed."""
-        raise NotImplementedError
+        return call(self.world.coordinator, request, self.caller, ticket, self.world.now_ms)
 
     def _says(self, said: Said, asker: "Talker | None" = None) -> Ticket:
         """Send a request. `asker` replaces the sender for this request."""
@@ -321,32 +317,9 @@ class ClassicTalker(Talker, ClassicMember):
     skips: bool = True  # uses JoinGroup v9 or newer
     knows_epochs: bool = True  # uses OffsetCommit v9 or newer
 
-    def _asks(self, request: Any, ticket: Ticket) -> object:
-        coordinator, now_ms = self.world.coordinator, self.world.now_ms
-        match request:
-            case JoinGroupRequest():
-                joiner = Joiner(
-                    ticket=ticket,
-                    client_id=self.name,
-                    client_host=self.host,
-                    needs_member_id=self.needs_id,
-                    can_skip_assignment=self.skips,
-                )
-                return join_group(coordinator, request, joiner, now_ms)
-            case SyncGroupRequest():
-                return sync_group(coordinator, request, ticket, now_ms)
-            case LeaveGroupRequest():
-                return leave_group(coordinator, request, ticket, now_ms)
-            case OffsetCommitRequest():
-                topics = [(topic.name, topic.topic_id, topic) for topic in request.topics]
-                commit = Commit(request, topics, refused=[], ticket=ticket, knows_epochs=self.knows_epochs)
-                return offset_commit(coordinator, commit, now_ms)
-        assert isinstance(request, HeartbeatRequest)
-        who = self.group_id, self.member_id, self.instance, self.generation
-        error = heartbeat(coordinator, *who, now_ms)
-        if error is E.unknown_member_id:  # in the order of `broker/apis/heartbeat.py`: classic groups first
-            error = heartbeat_in_consumer_group(coordinator, *who, now_ms)
-        return Outcome(error)
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.name, self.host, self.needs_id, self.skips, self.knows_epochs)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from uuid import UUID
-
 from kohort.protocol.messages import message_of
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 
 message = message_of
@@ -29,17 +25,6 @@ def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
 def long_request(correlation_id: int = 1) -> bytes:
     """Return a FindCoordinator request, for which tests of turns install a slow handler."""
     return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
-
-
-def to_commit(
-    topic: str, offsets: Mapping[int, int], metadata: str | None = "", topic_id: UUID | None = None
-) -> tuple[OffsetCommitRequestTopic, ...]:
-    """Return the only topic of an OffsetCommit request, with its offsets by partition."""
-    parts = tuple(
-        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
-        for index, offset in offsets.items()
-    )
-    return (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=parts),)
 
 
 def to_fetch(group_id: str, topic: str | None = None, *partitions: int) -> tuple[OffsetFetchRequestGroup, ...]:

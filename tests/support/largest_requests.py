@@ -24,8 +24,8 @@ from kohort.protocol.messages import message_of
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.streams_group_heartbeat import Subtopology, Topology
 from kohort.protocol.wire import INT, SHORT, string
+from kohort.whatif.clients.group_member import to_commit
 from tests.support.batches import batch
-from tests.support.frames import to_commit
 
 TOPIC = "wide"
 GROUPS = {"classic": "classic", "consumer": "consumer", "share": "share", "streams": "streams"}

@@ -17,7 +17,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.share_acknowledge import AcknowledgePartition, AcknowledgeTopic
 from kohort.protocol.messages.share_acknowledgements import AcknowledgementBatch
 from kohort.protocol.messages.share_fetch import FetchPartition, FetchTopic, ForgottenTopic
-from tests.support.group_member import Owned, Said
+from kohort.whatif.clients.group_member import Owned, Said
 
 At = tuple[UUID, int]  # a topic id and a partition
 Words = Mapping[At, Mapping[int, int]]  # acknowledgement types of records, by partition and offset

@@ -11,7 +11,7 @@ from typing import Any
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, Subtopology, TaskIds, Topology
-from tests.support.group_member import GroupMember, Said
+from kohort.whatif.clients.group_member import GroupMember, Said
 
 STREAMS_HEARTBEAT_VERSION = 0
 LOST = (E.fenced_member_epoch, E.unknown_member_id, E.group_id_not_found, E.invalid_request)

@@ -8,8 +8,8 @@ from typing import Any
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.wire import INT
+from kohort.whatif.clients.group_member import VERSIONS, Said
 from tests.support.frames import frame, message
-from tests.support.group_member import VERSIONS, Said
 
 TIMEOUT_S = 60
 

@@ -15,13 +15,14 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from kohort.whatif.clients.group_member import to_commit
 from tests.broker.fast.consumer_world import ConsumerWorld
 from tests.broker.fast.repeated_world import RIGHTS, World
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
 from tests.support.effort import EFFORT
-from tests.support.frames import frame, to_commit, to_fetch
+from tests.support.frames import frame, to_fetch
 from tests.support.rights import allow, client_of, guarded_broker, take_back
 from tests.support.seeds import is_known, seeds
 

@@ -7,63 +7,18 @@
 An actor's `acts()` does the next step of a client: join, send a heartbeat, revoke partitions, sync.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
-from kohort.coordinator.topic_info import TopicInfo
-from tests.support.consumer_member import ConsumerMember
+from kohort.whatif.clients.consumer_group_member import ConsumerMember
+from kohort.whatif.clients.group_member import Said
+from kohort.whatif.clients.virtual_topics import Topics
 from tests.support.coordinator_world import ClassicTalker, Talker, Ticket, World
-from tests.support.group_member import Said
 
 ROUNDS = 1_000  # more rounds than any convergence needs
-
-
-class Topics:
-    """The topics of a world; see `TopicView`."""
-
-    def __init__(self, partitions: dict[str, int]) -> None:
-        self.version = 0
-        self._topics: dict[str, TopicInfo] = {}
-        self._names: dict[UUID, str] = {}  # names of all topics that have ever existed
-        for name, count in partitions.items():
-            self.create(name, count)
-
-    def create(self, name: str, partitions: int) -> None:
-        """Create a topic, or change its number of partitions."""
-        self.version += 1
-        known = self._topics.get(name)
-        topic_id = UUID(int=self.version) if known is None else known.topic_id
-        self._topics[name] = TopicInfo(topic_id, name, partitions)
-        self._names[topic_id] = name
-
-    def delete(self, name: str) -> None:
-        self.version += 1
-        del self._topics[name]
-
-    def by_name(self, name: str) -> TopicInfo | None:
-        return self._topics.get(name)
-
-    def by_id(self, topic_id: UUID) -> TopicInfo | None:
-        return next((topic for topic in self._topics.values() if topic.topic_id == topic_id), None)
-
-    def names(self) -> Iterable[str]:
-        return self._topics
-
-    # What clients know
-
-    def name_of(self, topic_id: UUID) -> str:
-        return self._names[topic_id]
-
-    def topic_ids(self) -> dict[str, UUID]:
-        return {name: each.topic_id for name, each in self._topics.items()}
-
-    def partitions_of(self, name: str) -> int:
-        return self._topics[name].partitions if name in self._topics else 0
 
 
 class ConsumerWorld(World):
@@ -173,10 +128,6 @@ class Consumer(Actor, ConsumerMember):
 
     def steps_out(self) -> Ticket:
         return self._says(self.step_out())
-
-    def _asks(self, request: Any, ticket: Ticket) -> object:
-        sender = Sender(ticket, self.name, self.host, 1)
-        return consumer_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -23,7 +23,7 @@ from kohort.coordinator.share.share_offsets import alter_offsets, delete_offsets
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from tests.coordinator.consumer.world import Topics
+from kohort.whatif.clients.virtual_topics import Topics
 from tests.support.coordinator_world import Ticket, World
 
 ROUNDS = 200  # more rounds than any convergence needs

@@ -26,7 +26,7 @@ from kohort.protocol.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from tests.coordinator.consumer.world import Topics
+from kohort.whatif.clients.virtual_topics import Topics
 from tests.support.coordinator_world import Ticket, World
 
 ROUNDS = 200  # more rounds than any convergence needs

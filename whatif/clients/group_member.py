@@ -8,14 +8,14 @@ Intended deviations, such as a member that crashes, lies or is slow, belong to t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
-from tests.support.frames import to_commit
 
 # Retry with another coordinator or later; the state of the member is unchanged
 ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
@@ -144,6 +144,18 @@ class GroupMember:
 
         return Said("offset_commit", fields, heard)
 
+    def commit_all(self, topic: str, offsets: Mapping[int, int]) -> Said:
+        """Commit offsets of several partitions of a topic. The error is that of the first one."""
+        fields = {
+            "group_id": self.group_id,
+            "member_id": self.member_id,
+            "generation_id_or_member_epoch": self.epoch,
+            "group_instance_id": self.instance,
+            "topics": to_commit(topic, offsets),
+            "retention_time_ms": -1,
+        }
+        return Said("offset_commit", fields, lambda response: response.topics[0].partitions[0].error_code)
+
     def fetch_offsets(self, partitions: Owned) -> Said:
         """Request the committed offsets of owned partitions; those without a response stay unknown."""
         topics = tuple(
@@ -181,3 +193,14 @@ class GroupMember:
             name = self.topics.name_of(topic_id)
             by_name[name] = (*by_name.get(name, ()), partition)
         return by_name
+
+
+def to_commit(
+    topic: str, offsets: Mapping[int, int], metadata: str | None = "", topic_id: UUID | None = None
+) -> tuple[OffsetCommitRequestTopic, ...]:
+    """Return the only topic of an OffsetCommit request, with its offsets by partition."""
+    parts = tuple(
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
+        for index, offset in offsets.items()
+    )
+    return (OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=parts),)

@@ -18,7 +18,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
-from tests.support.group_member import ELSEWHERE, GroupMember, Said
+from kohort.whatif.clients.group_member import ELSEWHERE, GroupMember, Said
 
 OUT, JOINED, SYNCED = "out", "joined", "synced"
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
-from tests.support.group_member import GroupMember, Owned, Said
+from kohort.whatif.clients.group_member import GroupMember, Owned, Said
 
 REPLACED = (E.unreleased_instance_id, E.fenced_instance_id)
 # The member loses its assignment and joins again
@@ -23,6 +23,7 @@ class ConsumerMember(GroupMember):
     told: Owned = field(default_factory=set)  # the last assignment received
     is_full: bool = True  # the next heartbeat contains all fields: the first one, and after an error
     holds_on: bool = False  # it neither revokes nor accepts partitions
+    has_assignment: bool = False  # it has accepted an assignment since it joined, perhaps an empty one
     gets_id: bool = False  # the broker generates its member id, as in version 0
 
     @property
@@ -35,7 +36,7 @@ class ConsumerMember(GroupMember):
             self.gives_up(self.owned - self.told)
             self.owned = set(self.told)
             if not self.is_full:
-                return self.beat(topic_partitions=self._as_request())
+                return self.beat(topic_partitions=self.as_request())
         if self.epoch <= 0:
             return self.join()
         return self.tell() if self.is_full else self.beat()
@@ -66,7 +67,7 @@ class ConsumerMember(GroupMember):
             "subscribed_topic_names": self.names,
             "subscribed_topic_regex": self.regex,
             "server_assignor": self.assignor,
-            "topic_partitions": self._as_request(),
+            "topic_partitions": self.as_request(),
         }
         return self.beat(**fields | changes)
 
@@ -77,7 +78,7 @@ class ConsumerMember(GroupMember):
         """Leave temporarily, as a static member."""
         return self.beat(member_epoch=-2)
 
-    def _as_request(self) -> tuple[TopicPartitions, ...]:
+    def as_request(self) -> tuple[TopicPartitions, ...]:
         by_topic: dict[UUID, list[int]] = {}
         for topic_id, partition in sorted(self.owned):
             by_topic.setdefault(topic_id, []).append(partition)
@@ -103,7 +104,7 @@ class ConsumerMember(GroupMember):
             self._loses_everything()
 
     def _loses_everything(self) -> None:
-        self.member_epoch, self.told, self.is_full = 0, set(), True
+        self.member_epoch, self.told, self.is_full, self.has_assignment = 0, set(), True, False
         self.gives_up(self.owned)
         if self.gets_id:
             self.member_id = ""

@@ -1,0 +1,191 @@
+"""`kohort what-if`: predicts what the history of a group would have cost under other settings."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kohort.base.visible import visible
+from kohort.cli.analyze_errors import plain
+from kohort.cli.analyze_options import window_of
+from kohort.cli.connecting import config_option
+from kohort.cli.output import say
+
+if TYPE_CHECKING:
+    from kohort.pipeline.history.group_analysis import GroupAnalysis
+    from kohort.pipeline.sources.window import Window
+    from kohort.whatif.answer import Answer
+
+_FIGURES = {
+    "rebalances": "rebalances",
+    "stalled_partition_seconds": "partition-seconds without progress",
+    "group_stop_seconds": "whole group stopped, s",
+    "records_read_again": "records read again",
+    "seconds_to_stable": "time to stable, s",
+}
+
+
+@click.command("what-if")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option("--group", required=True, metavar="NAME", help="The group whose history is played.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting to change, such as partition.assignment.strategy=cooperative-sticky, group.instance.id=static, "
+    "group.protocol=consumer. Repeatable; all changes together are one variant.",
+)
+@click.option(
+    "--given",
+    "given_settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting that the group has, if the logs do not contain it, such as heartbeat.interval.ms=1000 or "
+    "client.library=librdkafka. Repeatable.",
+)
+@click.option("--suggest", is_flag=True, help="Try a bounded set of changes and print those that no other one beats.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+@click.option("--since", metavar="MOMENT", help="Leave out what ended before: 2026-05-31T14:00, or 14:00 of today.")
+@click.option("--until", metavar="MOMENT", help="Leave out what started later.")
+@click.option("--last", metavar="LENGTH", help="Only the last 30m, 2h or 1d.")
+def what_if(
+    sources: tuple[str, ...],
+    group: str,
+    changes: tuple[str, ...],
+    given_settings: tuple[str, ...],
+    suggest: bool,
+    as_json: bool,
+    config: Path | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+) -> None:
+    """Predict what the history of a group would have cost under other settings.
+
+    SOURCE: as for kohort analyze. The members' starts, stops, crashes and pauses and the arrivals of records are read
+    from the history. They are played on the broker's own coordinator with model clients, first under the settings that
+    the group had. If that does not reproduce the history, nothing is predicted.
+
+    Exit code 0: a prediction was printed; 1: no prediction is possible, for the printed reason; 2: the command line is
+    wrong, or a setting does not exist, does not apply to the group, or contradicts another one.
+    """
+    gc.enable()
+    requested, own = _settings(changes, "--set"), _settings(given_settings, "--given")
+    if suggest == bool(requested):
+        raise click.UsageError(
+            "name changes with --set, or use --suggest" if not suggest else "--suggest cannot be combined with --set"
+        )
+    window = window_of(since, until, last, (group,))
+    try:
+        analysis = _history(sources, group, config, window)
+        from kohort.whatif.answer import ask, pareto_front, suggestions
+        from kohort.whatif.extract import UnplayableError, extract
+        from kohort.whatif.played_settings import SettingError, change
+
+        try:
+            efforts: dict[str, int] = {}
+            variants = [requested]
+            if suggest:
+                tried = suggestions(change(extract(analysis)[1], own))
+                efforts = {", ".join(f"{k}={v}" for k, v in changes.items()): effort for changes, effort in tried}
+                variants = [changes for changes, _ in tried]
+            answer = ask(analysis, variants, own)
+        except UnplayableError as error:
+            raise click.ClickException(visible(str(error))) from None
+        except SettingError as error:
+            raise click.UsageError(visible(str(error))) from None
+    except click.ClickException:
+        raise
+    except Exception as error:  # pyarrow's and the sources' failures have many types
+        raise click.ClickException(visible(plain(error, with_spark=False))) from None
+    variant_names = {variant.name for variant in (pareto_front(answer, efforts) if suggest else answer.variants)}
+    if as_json:
+        row = answer.as_json()
+        row["variants"] = [
+            variant | {"effort": efforts.get(variant["name"], 0), "on_front": variant["name"] in variant_names}
+            for variant in row["variants"]
+        ]
+        click.echo(json.dumps(row, indent=1))
+    else:
+        _print(answer, variant_names, efforts)
+    if not answer.calibration.is_good:
+        say(f"Error: cannot predict: the play does not reproduce the history: {'; '.join(answer.calibration.failures)}")
+        sys.exit(1)
+
+
+def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"{option} expects NAME=VALUE, got {text!r}")
+        if settings.get(name.strip(), value.strip()) != value.strip():
+            raise click.UsageError(
+                f"{option} {name.strip()} has two values: {settings[name.strip()]} and {value.strip()}"
+            )
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _history(sources: tuple[str, ...], group: str, config: Path | None, window: Window) -> GroupAnalysis:
+    from kohort.client.security import OPEN, SecurityError, from_file
+    from kohort.pipeline.silver.read_sources import expand
+    from kohort.pipeline.sources.found import find_sources
+    from kohort.whatif.group_history import read_history
+
+    try:
+        security = from_file(config) if config is not None else OPEN
+    except SecurityError as error:
+        raise click.UsageError(f"--command-config {error}") from None
+    inputs, issues = find_sources(sources, security)
+    inputs, more = expand(inputs)
+    for issue in (*issues, *more):
+        say(visible(f"{issue.keys}: {issue.detail}"))
+    if not inputs:
+        raise click.ClickException("nothing to read: no source can be read")
+    histories = read_history(inputs, {group}, window)
+    if group not in histories:
+        raise click.ClickException(visible(f"group {group} is not in these sources"))
+    return histories[group]
+
+
+def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> None:
+    from kohort.whatif.answer import crash_notice_s, text_timeline
+
+    observed, played = answer.calibration.observed, answer.calibration.played
+    verdict = "reproduces the history" if answer.calibration.is_good else "does not reproduce the history"
+    click.echo(visible(f"group {answer.group}: the play under its own settings {verdict}"))
+    for name in ("rebalances", "stalled_partition_seconds", "group_stop_seconds"):
+        suffix = "" if name == "rebalances" else " (by commits)"
+        click.echo(f"  {_FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
+    click.echo("\nread from the history")
+    for source in answer.sources:
+        rule = f" ({source.rule})" if source.rule else ""
+        click.echo(visible(f"  {source.origin:9} {source.element}: {source.value}{rule}"))
+    if not answer.calibration.is_good:
+        return
+    for variant in answer.variants:
+        if variant.name not in variant_names:
+            continue
+        prediction = answer.predictions[variant.name]
+        effort = f", effort {efforts[variant.name]}" if variant.name in efforts else ""
+        click.echo()
+        click.echo(visible(f"{variant.name}{effort}"))
+        for name, title in _FIGURES.items():
+            low, high = prediction.ranges[name]
+            click.echo(f"  {title:46} {prediction.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
+        click.echo(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
+        end_ms = answer.script.end_ms
+        for line in text_timeline(prediction.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
+            click.echo(f"  {line}")
+    click.echo(
+        "\nassumptions: the same starts, stops, crashes, pauses and records; client timings of the model clients; "
+        "ranges cover heartbeat phases and join order"
+    )

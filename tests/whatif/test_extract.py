@@ -1,0 +1,127 @@
+"""Scripts from recorded histories, and predictions that other recordings confirm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.what_if import what_if
+from kohort.whatif.answer import ask, pareto_front
+from kohort.whatif.extract import compress, extract
+from kohort.whatif.group_history import read_history
+from kohort.whatif.played_settings import Settings
+from kohort.whatif.script import Event
+from kohort.whatif.virtual_cluster import GROUP
+from tests.whatif.recorded import record, rolling, script
+
+
+def history_of(folder: Path) -> list[str]:
+    return [str(folder)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({"partition.assignment.strategy": "cooperative-sticky"}, Settings(assignor="cooperative-sticky")),
+        ({"group.instance.id": "static"}, Settings(static=True)),
+        ({"group.protocol": "consumer"}, Settings(protocol="consumer", heartbeat_ms=5_000)),
+    ],
+)
+def test_prediction_agrees_with_recorded_pair(tmp_path: Path, changes: dict[str, str], settings: Settings) -> None:
+    record(tmp_path, rolling(), Settings())
+    truth = record(tmp_path / "other", rolling(), settings, seed=5).figures
+    analysis = read_history([str(tmp_path / "__consumer_offsets-0"), str(tmp_path / "log-ends.jsonl")], {GROUP})[GROUP]
+    answer = ask(analysis, [changes])
+    assert answer.calibration.is_good, answer.calibration.failures
+    (_, predicted) = answer.predictions.values()
+    assert predicted.figures["rebalances"] == truth.rebalances
+    low, high = predicted.ranges["stalled_partition_seconds"]
+    assert low - 3 <= truth.stalled_partition_seconds <= high + 3
+
+
+def test_crash_is_found(tmp_path: Path) -> None:
+    crash = script([Event(25_000, "kill", "m2"), Event(30_000, "start", "m2")], end_ms=70_000)
+    record(tmp_path, crash, Settings(session_ms=10_000))
+    extracted, settings = extract(read_history(history_of(tmp_path), {GROUP})[GROUP])
+    kills = [event for event in extracted.events if event.action == "kill"]
+    assert settings.session_ms == 10_000
+    assert len(kills) == 1
+    assert kills[0].at_ms == pytest.approx(25_000, abs=2_500)
+
+
+def test_script_names_its_sources(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    extracted, _ = extract(read_history(history_of(tmp_path), {GROUP})[GROUP])
+    origins = {source.element: source.origin for source in extracted.sources}
+    assert origins["assignor"] == "observed"
+    assert origins["heartbeat interval"] == "unknown"
+    assert origins["crashes"] == "inferred"
+
+
+def test_compressed_script_costs_the_same() -> None:
+    pause_ms = 3_600_000
+    events = [Event(ms, "stop" if ms % 2 else "start", "m1") for ms in (25_001, 28_000)]
+    later_events = [event._replace(at_ms=event.at_ms + pause_ms) for event in events]
+    long = script([*events, *later_events], end_ms=pause_ms + 100_000)
+    short = compress(long)
+    assert short.end_ms < 200_000
+    assert len(short.events) == 4
+    assert short.compressed_ms == long.end_ms - short.end_ms
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(what_if, arguments)
+    return result.exit_code, result.output
+
+
+def test_command_prints_variants(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    code, output = run(str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--json")
+    assert code == 0, output
+    answer = json.loads(output)
+    assert [variant["name"] for variant in answer["variants"]] == ["as it was", "group.instance.id=static"]
+    assert answer["variants"][1]["figures"]["rebalances"] == 0
+    assert answer["variants"][0]["timeline"]["rebalances_ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--group", "absent", "--set", "group.protocol=consumer"], 1, "group absent is not in these sources"),
+        (["--group", GROUP, "--set", "session.timout.ms=1"], 2, "did you mean 'session.timeout.ms'?"),
+        (["--group", GROUP, "--set", "consumer.session.timeout.ms=9000"], 2, "does not apply to the classic protocol"),
+        (["--group", GROUP, "--set", "session.timeout.ms=2000"], 2, "contradicts a session timeout"),
+        (["--group", GROUP, "--set", "session.timeout.ms"], 2, "expects NAME=VALUE"),
+        (["--group", GROUP], 2, "name changes with --set"),
+    ],
+)
+def test_command_reports_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    record(tmp_path, script([], end_ms=12_000), Settings())
+    result = run(str(tmp_path), *arguments)
+    assert result[0] == code
+    assert message in result[1].replace("\n", " ")
+
+
+def test_irreproducible_history_is_not_predicted(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings(heartbeat_ms=15_000))
+    code, output = run(str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static")
+    assert code == 1
+    assert "cannot predict" in output
+    code, _ = run(
+        str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--given", "heartbeat.interval.ms=15000"
+    )
+    assert code == 0
+
+
+def test_suggestions_form_a_front(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    analysis = read_history(history_of(tmp_path), {GROUP})[GROUP]
+    answer = ask(analysis, [{"group.instance.id": "static"}, {"max.poll.records": "100"}])
+    front = {
+        variant.name for variant in pareto_front(answer, {"group.instance.id=static": 2, "max.poll.records=100": 1})
+    }
+    assert "group.instance.id=static" in front
+    assert "as it was" in front

@@ -1,0 +1,206 @@
+"""The answer to a what-if: calibration, figures under each variant, assumptions and timelines, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.whatif.extract import compress, extract
+from kohort.whatif.group_history import observed_figures
+from kohort.whatif.played_settings import Settings, change
+from kohort.whatif.playing import Played, play
+from kohort.whatif.predict import SEEDS, Calibration, Prediction, summarize
+from kohort.whatif.script import Script, Sourced
+
+NOTICE = "seconds_to_notice_a_crash"
+SHORT_MS = 600_000  # a longer script is played with fewer seeds
+FEWEST_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings to play, by the changes that lead to them."""
+
+    name: str
+    settings: Settings
+    changes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a group's history would have cost under other settings."""
+
+    group: str
+    script: Script
+    settings: Settings
+    calibration: Calibration
+    predictions: Mapping[str, Prediction]  # by variant; the first one is that of the group's own settings
+    variants: Sequence[Variant]
+
+    @property
+    def sources(self) -> list[Sourced]:
+        return self.script.sources
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "group": self.group,
+            "calibration": self.calibration.as_row() | {"failures": self.calibration.failures},
+            "script": [source._asdict() for source in self.sources],
+            "variants": [
+                {
+                    "name": variant.name,
+                    "changes": dict(variant.changes),
+                    "figures": self.predictions[variant.name].figures | {NOTICE: crash_notice_s(variant.settings)},
+                    "ranges": self.predictions[variant.name].ranges,
+                    "timeline": timeline(self.predictions[variant.name].example),
+                }
+                for variant in self.variants
+            ],
+        }
+
+
+def timeline(played: Played) -> dict[str, Any]:
+    """Return what a picture of a play needs: times of rebalances, stalls by partition, and changes of owners."""
+    return {
+        "rebalances_ms": played.rebalances,
+        "stalls_ms": {str(partition): stalls for partition, stalls in sorted(played.stalls.items())},
+        "owners": [[ms, name, list(partitions)] for ms, name, partitions in played.owners],
+    }
+
+
+def crash_notice_s(settings: Settings) -> float:
+    """Return the usual time until the coordinator notices a crash: the session less half a heartbeat interval."""
+    return round((settings.session_ms - settings.heartbeat_ms / 2) / 1000, 1)
+
+
+def ask(
+    analysis: GroupAnalysis, variants: Iterable[Mapping[str, str]], own_settings: Mapping[str, str] | None = None
+) -> Answer:
+    """Predict what the history of a group would have cost under each variant.
+
+    If the play under the group's own settings does not reproduce the history, no others are made.
+
+    Args:
+        variants: Changes of settings, such as {"session.timeout.ms": "10000"}.
+        own_settings: The group's own settings, as far as the logs do not contain them.
+
+    Raises:
+        UnplayableError: The history does not contain what is needed.
+        SettingError: A setting is invalid.
+    """
+    script, settings = extract(analysis)
+    settings = change(settings, own_settings or {})
+    all_variants = [Variant("as it was", settings, {})]
+    for changes in variants:
+        name = ", ".join(f"{key}={value}" for key, value in changes.items())
+        all_variants.append(Variant(name, change(settings, changes), changes))
+    observed = observed_figures(analysis, script, settings)
+    short = compress(script)
+    seeds = SEEDS if short.end_ms <= SHORT_MS else FEWEST_SEEDS
+    own = summarize([play(short, settings, seed) for seed in range(seeds)])
+    calibration = Calibration(observed, own.by_commits, own.commit_ranges)
+    predictions = {all_variants[0].name: own}
+    if not calibration.is_good:
+        return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants[:1])
+    predictions |= play_all(short, all_variants[1:], seeds)
+    return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants)
+
+
+def play_all(script: Script, variants: Sequence[Variant], seeds: int) -> dict[str, Prediction]:
+    """Play variants with several seeds each, in as many processes as there are cores."""
+    if not variants:
+        return {}
+    works = [(variant.settings, seed) for variant in variants for seed in range(seeds)]
+    with ProcessPoolExecutor() as pool:
+        plays = list(pool.map(partial(_play, script), works, chunksize=max(1, len(works) // 16)))
+    return {
+        variant.name: summarize(plays[number * seeds : (number + 1) * seeds]) for number, variant in enumerate(variants)
+    }
+
+
+def _play(script: Script, work: tuple[Settings, int]) -> Played:
+    return play(script, *work)
+
+
+# What may be suggested: changes, and the effort of each (1: a setting at the broker or one client setting)
+SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
+    ({"session.timeout.ms": "10000"}, 1),
+    ({"session.timeout.ms": "6000", "heartbeat.interval.ms": "2000"}, 1),
+    ({"heartbeat.interval.ms": "1000"}, 1),
+    ({"max.poll.interval.ms": "60000"}, 1),
+    ({"max.poll.records": "100"}, 1),
+    ({"group.initial.rebalance.delay.ms": "0"}, 1),
+    ({"group.instance.id": "static"}, 2),
+    ({"group.instance.id": "static", "session.timeout.ms": "60000"}, 2),
+    ({"partition.assignment.strategy": "cooperative-sticky"}, 3),
+    ({"partition.assignment.strategy": "cooperative-sticky", "heartbeat.interval.ms": "1000"}, 3),
+    ({"group.protocol": "consumer"}, 3),
+    ({"group.protocol": "consumer", "consumer.heartbeat.interval.ms": "1000"}, 4),
+    ({"group.protocol": "consumer", "group.instance.id": "static"}, 4),
+)
+CONSUMER_SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
+    ({"consumer.heartbeat.interval.ms": "1000"}, 1),
+    ({"consumer.session.timeout.ms": "10000", "consumer.heartbeat.interval.ms": "3000"}, 1),
+    ({"max.poll.interval.ms": "60000"}, 1),
+    ({"max.poll.records": "100"}, 1),
+    ({"group.instance.id": "static"}, 2),
+)
+
+
+def suggestions(settings: Settings) -> list[tuple[dict[str, str], int]]:
+    """Return the changes to try for a group, with their effort; those that change nothing are left out."""
+    from kohort.whatif.played_settings import SettingError
+
+    fitting = []
+    for changes, effort in CONSUMER_SUGGESTED if settings.is_consumer else SUGGESTED:
+        try:
+            if change(settings, changes) != settings:
+                fitting.append((changes, effort))
+        except SettingError:
+            continue  # the library has no consumer protocol
+    return fitting
+
+
+COSTS = ("stalled_partition_seconds", "group_stop_seconds", "records_read_again", "rebalances")
+
+
+def pareto_front(answer: Answer, efforts: Mapping[str, int]) -> list[Variant]:
+    """Return the variants that no other variant beats in all costs, the time to notice a crash, and effort."""
+
+    def costs(variant: Variant) -> list[float]:
+        figures = answer.predictions[variant.name].figures
+        return [*(figures[name] for name in COSTS), crash_notice_s(variant.settings), efforts.get(variant.name, 0)]
+
+    rows = [(variant, costs(variant)) for variant in answer.variants]
+    return [
+        variant
+        for variant, own in rows
+        if not any(other != own and all(a <= b for a, b in zip(other, own, strict=True)) for _, other in rows)
+    ]
+
+
+def text_timeline(played: Played, partitions: int, begin_ms: int, end_ms: int, width: int = 64) -> list[str]:
+    """Return lines with the stalls of each partition, and the rebalances, on one axis."""
+    span = max(end_ms - begin_ms, 1)
+
+    def column(ms: int) -> int:
+        return min(max((ms - begin_ms) * width // span, 0), width - 1)
+
+    marks = [" "] * width
+    for ms in played.rebalances:
+        marks[column(ms)] = "|"
+    lines = ["rebalances   " + "".join(marks).rstrip()]
+    stopped = [0] * width
+    for begin, end in chain.from_iterable(played.stalls.values()):
+        for place in range(column(begin), column(end) + 1):
+            stopped[place] += 1
+    scale = " .:-=+*#%@"
+    lines.append(
+        "standing     " + "".join(scale[min(-(-count * 9 // max(partitions, 1)), 9)] for count in stopped).rstrip()
+    )
+    return lines

@@ -1,0 +1,398 @@
+"""Processes with a consumer in them: the application's poll loop, its batches and commits, and the library's timers.
+
+An event of a process is a plain callback of the virtual cluster. The protocol is that of the members in this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kohort.protocol.errors import ErrorCode as E
+from kohort.whatif.clients.calling import Caller
+from kohort.whatif.clients.client_libraries import LIBRARIES, Library
+from kohort.whatif.clients.group_member import Said
+
+if TYPE_CHECKING:
+    from kohort.whatif.played_settings import Settings
+    from kohort.whatif.virtual_cluster import Scheduled, VirtualCluster
+
+RETRY_MS = 100  # retry.backoff.ms
+FETCH_MS = (1, 6)  # from an append to the records at a waiting client
+CLOSE_MS = (1, 8)
+# A refresh of metadata is requested between two polls of the network, after the age is reached, and the next age counts
+# from its response.
+METADATA_DELAY_MS = (150, 450)
+
+
+class ConsumerProcess:
+    """A process with one consumer. Subclasses add the protocol."""
+
+    kind: ClassVar[str] = ""
+
+    def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:
+        self.run, self.name, self.settings = run, name, settings
+        self.cluster: VirtualCluster = run.cluster
+        self.library = self._choose_library(settings)
+        self.member = self._new_member()
+        self.connection = run.cluster.connect(Caller(name))
+        self.alive = True
+        self.is_fatal = False
+        self.is_frozen = False
+        self.in_poll = False
+        self.polled_at_ms = 0
+        self.busy_until_ms = 0
+        self.stop_requested = False
+        self.slow_ms = 0
+        self.read: dict[int, int] = {}  # next offset to read, by owned partition
+        self.ready_ms: dict[int, int] = {}  # when the first fetch of a partition returns
+        self.pending: dict[int, int] = {}  # offsets of finished batches that are not committed
+        self.next_commit_ms = 0
+        self._deferred: list[Callable[[], None]] = []  # work for the application's thread
+        self._wake: Scheduled | None = None
+        self._beat: Scheduled | None = None
+        self._expiry: Scheduled | None = None
+        self._commit_in_flight = False
+        startup = self.cluster.delay(self.library.startup_ms) if startup_ms is None else startup_ms
+        self.metadata_due_ms = (
+            self.cluster.now_ms + startup + settings.metadata_ms + run.cluster.delay(METADATA_DELAY_MS)
+        )
+        self.partitions_known = run.cluster.topics.partitions_of(run.script.topic)
+        self.after(startup, self._begin)
+
+    # To be defined by a protocol
+
+    def _choose_library(self, settings: Settings) -> Library:
+        return LIBRARIES[settings.library]
+
+    def _new_member(self) -> Any:
+        raise NotImplementedError
+
+    def _poll_protocol(self) -> bool:
+        """Perform the work of the group in the application's thread. Return whether records can be read."""
+        raise NotImplementedError
+
+    def _leave(self) -> Said | None:
+        """Return the request with which the process leaves when it closes."""
+        raise NotImplementedError
+
+    def _on_poll_timeout(self) -> None:
+        """Handle an application that does not poll within max.poll.interval.ms."""
+        raise NotImplementedError
+
+    # Time
+
+    def after(self, ms: int, call: Callable[[], None]) -> Scheduled:
+        """Schedule a call unless the process ends before."""
+        return self.cluster.schedule(ms, lambda: self._run(call))
+
+    def _run(self, call: Callable[[], None]) -> None:
+        if not self.alive:
+            return
+        if self.is_frozen:
+            self.run.frozen_calls.setdefault(self.name, []).append(lambda: self._run(call))
+            return
+        call()
+
+    def thaw(self) -> None:
+        self.is_frozen = False
+        for call in self.run.frozen_calls.pop(self.name, []):
+            call()
+
+    def _begin(self) -> None:
+        self.next_commit_ms = self.cluster.now_ms + (self.settings.auto_commit_ms or 0)
+        self.poll()
+
+    # The application's thread
+
+    def poll(self) -> None:
+        """Enter the poll call of the application."""
+        if self.stop_requested:
+            self.close()
+            return
+        self.in_poll = True
+        self.polled_at_ms = self.cluster.now_ms
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        self._continue_poll()
+
+    def _continue_poll(self) -> None:
+        """Look for work in the poll call: on entry, and when something has woken it."""
+        if not self.in_poll or not self.alive:
+            return
+        while self._deferred:
+            self._deferred.pop(0)()
+            if not self.in_poll:
+                return
+        self._refresh_metadata()
+        can_read = self._poll_protocol()
+        self._commit_by_interval()
+        if not self.in_poll:
+            return
+        if can_read and self._take_batch():
+            return
+        self._await_work(can_read)
+
+    def _await_work(self, can_read: bool) -> None:
+        now_ms = self.cluster.now_ms
+        wake_ms = now_ms + 60_000
+        if can_read:
+            for partition, offset in self.read.items():
+                times = self.run.script.arrivals.get(partition)
+                if times is not None and offset < len(times):
+                    arrival_ms = times[offset] + self.cluster.delay(FETCH_MS)
+                    wake_ms = min(wake_ms, max(arrival_ms, self.ready_ms[partition]))
+        if self.slow_ms or self.stop_requested:
+            wake_ms = min(wake_ms, self.poll_end_ms)
+        if self.settings.auto_commit_ms:
+            wake_ms = min(wake_ms, max(self.next_commit_ms, now_ms + 1))
+        wake_ms = min(wake_ms, max(self.metadata_due_ms, now_ms + 1))
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self.after(max(wake_ms - now_ms, 1), self._woken)
+
+    def _woken(self) -> None:
+        self._wake = None
+        if not self.in_poll:
+            return
+        if (self.slow_ms or self.stop_requested) and self.cluster.now_ms >= self.poll_end_ms:
+            self._return_nothing()
+        else:
+            self._continue_poll()
+
+    @property
+    def poll_end_ms(self) -> int:
+        """End of the current poll call if it returns no records: the application polls again and again."""
+        timeout_ms: int = self.run.script.poll_ms
+        now_ms = self.cluster.now_ms
+        return self.polled_at_ms + max(-(-(now_ms - self.polled_at_ms) // timeout_ms), 1) * timeout_ms
+
+    def _return_nothing(self) -> None:
+        self.in_poll = False
+        slow, self.slow_ms = self.slow_ms, 0
+        self._work(slow, self.poll)
+
+    def stop_waiting(self) -> None:
+        """Let a waiting poll call return at its timeout."""
+        self._await_work(self.has_positions)
+
+    def wake(self) -> None:
+        """Let a waiting poll call look for work: a response has arrived."""
+        if self.in_poll:
+            self._continue_poll()
+
+    def in_application(self, call: Callable[[], None]) -> None:
+        """Run a call in the application's thread: now if it waits in a poll, otherwise at the next poll."""
+        if self.in_poll:
+            call()
+        else:
+            self._deferred.append(call)
+
+    def _work(self, ms: int, on_done: Callable[[], None]) -> None:
+        now_ms = self.cluster.now_ms
+        self.busy_until_ms = now_ms + ms
+        timeout_ms = self.polled_at_ms + self.settings.max_poll_ms
+        if self.busy_until_ms > timeout_ms:
+            self._expiry = self.after(max(timeout_ms - now_ms, 0), self._on_poll_timeout)
+        self.after(ms, on_done)
+
+    def _take_batch(self) -> bool:
+        """Return records to the application, and let it work on them. Return False without records."""
+        script, now_ms = self.run.script, self.cluster.now_ms
+        batch: dict[int, tuple[int, int]] = {}
+        remaining = self.settings.max_poll_records
+        for partition in self._in_turn():
+            first = self.read[partition]
+            if self.ready_ms[partition] > now_ms or remaining <= 0:
+                continue
+            count = min(script.appended(partition, now_ms - 1) - first, remaining)
+            if count > 0:
+                batch[partition] = first, first + count
+                remaining -= count
+        if not batch:
+            return False
+        self.in_poll = False
+        work_ms = self.slow_ms + script.work_ms
+        self.slow_ms = 0
+        records = 0
+        for partition, (first, end) in batch.items():
+            self.read[partition] = end
+            records += end - first
+            self.run.count_read(partition, first, end)
+        work_ms += records * script.work_per_record_ms
+        poison = self.run.poison
+        if poison is not None and poison.partition in batch:
+            first, end = batch[poison.partition]
+            if first <= poison.offset < end:
+                self.after(work_ms, lambda: self._digest(batch, poison.work_ms))
+                self._expect_expiry(work_ms + poison.work_ms)
+                return True
+        self._work(work_ms, lambda: self._finish(batch))
+        return True
+
+    def _in_turn(self) -> list[int]:
+        """Return the owned partitions in the order in which their records are returned."""
+        partitions = sorted(self.read)
+        if self.settings.max_poll_records < 1_000 and len(partitions) > 1:
+            turn = self.run.turns.get(self.name, 0) % len(partitions)
+            self.run.turns[self.name] = turn + 1
+            return partitions[turn:] + partitions[:turn]
+        return partitions
+
+    def _digest(self, batch: Mapping[int, tuple[int, int]], ms: int) -> None:
+        """Process a poisoned record in steps, since it may be removed meanwhile."""
+        if ms <= 0 or self.run.poison is None:
+            self._finish(batch)
+        else:
+            self.after(min(ms, 50), lambda: self._digest(batch, ms - 50))
+
+    def _expect_expiry(self, ms: int) -> None:
+        timeout_ms = self.polled_at_ms + self.settings.max_poll_ms
+        if self.cluster.now_ms + ms > timeout_ms:
+            self._expiry = self.after(timeout_ms - self.cluster.now_ms, self._on_poll_timeout)
+
+    def _finish(self, batch: Mapping[int, tuple[int, int]]) -> None:
+        now_ms = self.cluster.now_ms
+        for partition, (_, end) in batch.items():
+            self.run.progress.setdefault(partition, []).append((now_ms, end))
+            if partition in self.read:
+                self.pending[partition] = end
+        self.run.worked[self.name] = now_ms
+        if self.settings.auto_commit_ms is None:
+            self._commit(self.poll)
+        else:
+            self.poll()
+
+    # Commits
+
+    def _commit(self, on_done: Callable[[], None]) -> None:
+        """Commit finished batches and wait for the response."""
+        if not self.pending:
+            on_done()
+            return
+        offsets, member = dict(self.pending), self.member
+
+        def answered(error: E) -> None:
+            if error is E.none:
+                for partition, offset in offsets.items():
+                    if self.pending.get(partition) == offset:
+                        del self.pending[partition]
+                self.run.commit(offsets)
+            elif error in (E.unknown_member_id, E.illegal_generation, E.fenced_instance_id):
+                self.pending.clear()
+            on_done()
+
+        if not self._can_commit():
+            on_done()
+            return
+        request = member.commit_all(self.run.script.topic, offsets)
+        self.connection.send(request, lambda error: self._run(lambda: answered(error)))
+
+    def _can_commit(self) -> bool:
+        """Return whether the library sends a commit now."""
+        return True
+
+    def _commit_by_interval(self) -> None:
+        interval_ms = self.settings.auto_commit_ms
+        if interval_ms is None or self.cluster.now_ms < self.next_commit_ms:
+            return
+        self.next_commit_ms = self.cluster.now_ms + interval_ms
+        self._commit_in_background()
+
+    def _commit_in_background(self, *, always: bool = False) -> None:
+        """Commit finished batches without waiting.
+
+        Args:
+            always: Commit during a rebalance, too, as callbacks of the rebalance can.
+        """
+        if self.pending and (always or self._can_commit()):
+            offsets, self.pending = self.pending, {}
+
+            def answered(error: E) -> None:
+                if error is E.none:
+                    self.run.commit(offsets)
+                else:
+                    self.pending = offsets | self.pending
+
+            request = self.member.commit_all(self.run.script.topic, offsets)
+            self.connection.send(request, lambda error: self._run(lambda: answered(error)))
+
+    # Partitions
+
+    def own(self) -> None:
+        """Update the partitions that are read to those of the member."""
+        owned = {partition for _, partition in self.member.owned}
+        for partition in [partition for partition in self.read if partition not in owned]:
+            del self.read[partition]
+            self.ready_ms.pop(partition, None)
+            self.pending.pop(partition, None)
+        now_ms = self.cluster.now_ms
+        ready_ms = now_ms + self.cluster.delay(self.library.first_fetch_ms)
+        for partition in owned - self.read.keys():
+            self.read[partition] = self.cluster.committed(self.run.script.topic, partition)
+            self.ready_ms[partition] = ready_ms
+        self.run.record_owners(self.name, owned)
+
+    def _refresh_metadata(self) -> None:
+        now_ms = self.cluster.now_ms
+        if now_ms < self.metadata_due_ms:
+            return
+        self.metadata_due_ms = now_ms + self.settings.metadata_ms + self.cluster.delay(METADATA_DELAY_MS)
+        count = self.cluster.topics.partitions_of(self.run.script.topic)
+        if count != self.partitions_known:
+            self.partitions_known = count
+            self._on_new_partitions()
+
+    def _on_new_partitions(self) -> None:
+        """Handle new partitions in the client's metadata."""
+
+    # The end
+
+    def stop(self) -> None:
+        """Request the application to close its consumer. It notices when its poll returns."""
+        self.stop_requested = True
+        if self.in_poll:
+            self.stop_waiting()
+
+    @property
+    def has_positions(self) -> bool:
+        return bool(self.read)
+
+    def close(self) -> None:
+        """Close the consumer: commit, revoke, leave."""
+        self.in_poll = False
+        if self.settings.auto_commit_ms is not None:
+            self._commit_in_background()
+        self.after(self.cluster.delay(CLOSE_MS), self._close)
+
+    def _close(self) -> None:
+        if self.member.owned:
+            self.run.moved(self.name, "revoked")
+        request = self._leave()
+        if request is None:
+            self._end()
+        else:
+            self.connection.send(request, lambda _: self._end())
+            if self.connection.pending:
+                self.after(5_000, self._end)
+        self._stop_timers()
+
+    def kill(self) -> None:
+        self._end()
+
+    def fail(self) -> None:
+        """End with a fatal error: the application stops reading."""
+        self.is_fatal = True
+        self._end()
+
+    def _end(self) -> None:
+        self.alive = False
+        self._stop_timers()
+        self.connection.close()
+        self.run.record_owners(self.name, set())
+
+    def _stop_timers(self) -> None:
+        for timer in (self._wake, self._beat, self._expiry):
+            if timer is not None:
+                timer.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -136,3 +137,8 @@ def busiest(moments: Sequence[int], window_ms: int) -> int:
 
 def weakest(confidences: Iterable[str]) -> str:
     return min(confidences, key=CONFIDENCES.index, default=POSSIBLE)
+
+
+def what_if(group_id: str, change: str) -> str:
+    """Return a sentence with the command that computes the cost of a change of settings for a group."""
+    return f"`kohort what-if SOURCE… --group {shlex.quote(group_id)} --set {change}` computes the cost for this group."

@@ -12,7 +12,18 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.poll_timeouts import left_at_poll_timeout
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, weakest
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    INFO,
+    LIKELY,
+    WARNING,
+    Finding,
+    listed,
+    seconds,
+    several,
+    weakest,
+    what_if,
+)
 from kohort.pipeline.rules.r40_refused_rollout import declines
 from kohort.pipeline.rules.replaced_pods import Deploy, deploys
 from kohort.pipeline.rules.session_settings import session_setting
@@ -77,8 +88,9 @@ def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
         + waits.text,
         (_CLOSE if killed else "")
         + "Give the pods names that stay (a StatefulSet, group.instance.id from the pod's name): they come back without a rebalance, "
-        "while each new name joins and each old one leaves. Otherwise use cooperative-sticky or group.protocol=consumer, so that the "
-        "others continue to consume, and let several pods change at a time (maxSurge).",
+        "while each new name joins and each old one leaves. Otherwise let several pods change at a "
+        "time (maxSurge). With cooperative-sticky or group.protocol=consumer the others keep reading, but a restart has more or longer "
+        f"rebalances. {what_if(analysis.group_id, 'partition.assignment.strategy=cooperative-sticky')}",
         start,
         end,
         clients,
@@ -144,7 +156,9 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         CERTAIN if moved or _said_so(analysis, hits) else LIKELY,
         text,
         "Use static membership (group.instance.id, one per process), with a restart shorter than "
-        f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance.{'' if of_epochs else _CHEAPER}",
+        f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance, but the "
+        f"partitions of a restarting member wait for it. {what_if(analysis.group_id, 'group.instance.id=static')}"
+        f"{'' if of_epochs else _CHEAPER}",
         start,
         end,
         clients,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import INFO, LIKELY, WARNING, Finding, busiest, several
+from kohort.pipeline.rules.finding import INFO, LIKELY, WARNING, Finding, busiest, several, what_if
 
 ID = "R10"
 OFTEN_A_DAY = 3
@@ -30,8 +30,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         LIKELY,
         f"in {several(len(needless), 'rebalance')} every member revoked all its partitions, although few had to move; "
         f"about {gain:.0f} of {cost:.0f} partition-seconds without a consumer could have been avoided",
-        "Use cooperative-sticky (two rolling restarts: first with both assignors, then with the new one only), or the new "
-        "protocol.",
+        "Compare the alternatives before you change the assignor. Cooperative members keep reading during one rebalance, but a "
+        "rolling restart has three rebalances for each of them instead of two. "
+        f"{what_if(analysis.group_id, 'partition.assignment.strategy=cooperative-sticky')} "
+        "The change takes two rolling restarts: first with both assignors, then with the new one only.",
         needless[0].begin_ms,
         needless[-1].stable_ms,
         [],

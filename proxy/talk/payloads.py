@@ -6,7 +6,7 @@ User data is left out of subscriptions and assignments. Other payloads are reduc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kohort.protocol.consumer_protocol import (
@@ -64,10 +64,8 @@ def to_bytes(text: str) -> bytes:
             raise ValueError(f"expected subscription(…), assignment(…) or left_out(12); got {text!r}")
         return b""
     kind, words = built[1], built[2]
-    if kind == "subscription":
-        return _subscription(words.split())
-    if kind == "assignment":
-        return write_assignment(Assignment(version=0, partitions=_partitions(words.split())))
+    if kind in ENCODERS:
+        return ENCODERS[kind](words.split())
     return bytes(_length(words))  # read as a subscription, or an assignment, it names nothing
 
 
@@ -114,7 +112,12 @@ def _word(text: str) -> str:
     return text
 
 
-def _subscription(words: list[str]) -> bytes:
+def encode_subscription(words: Sequence[str]) -> bytes:
+    """Encode topics without user data.
+
+    The version is 0, unless there are words of a later one: `topic:0+1` are owned partitions (version 1),
+    `generation:3` (2), `rack:r1` (3).
+    """
     options = dict(word.split(":", 1) for word in words if word.startswith(_OPTIONS))
     topics = tuple(word for word in words if ":" not in word)
     owned = _partitions([word for word in words if ":" in word and not word.startswith(_OPTIONS)])
@@ -127,9 +130,23 @@ def _subscription(words: list[str]) -> bytes:
     )
 
 
+def encode_assignment(words: Sequence[str]) -> bytes:
+    """Encode partitions without user data, in version 0 or that of a word like `version:2`."""
+    versions = [int(word.partition(":")[2]) for word in words if word.startswith("version:")]
+    partitions = _partitions([word for word in words if not word.startswith("version:")])
+    return write_assignment(Assignment(version=versions[0] if versions else 0, partitions=partitions))
+
+
 def _partitions(words: list[str]) -> dict[str, tuple[int, ...]]:
     partitions = {}
     for word in words:
         topic, _, numbers = word.partition(":")
         partitions[topic] = tuple(int(number) for number in numbers.split("+") if number)
     return partitions
+
+
+# functions that encode the words in parentheses, by the name before them
+ENCODERS: Final[dict[str, Callable[[Sequence[str]], bytes]]] = {
+    "subscription": encode_subscription,
+    "assignment": encode_assignment,
+}

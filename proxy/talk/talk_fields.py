@@ -5,6 +5,7 @@ Fields with default values are left out, as are those listed in `recorded_apis.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -38,6 +39,21 @@ def fields_of(shape: type) -> tuple[Field, ...]:
 
 @cache
 def _all_fields(shape: type) -> tuple[Field, ...]:
+    """Return the fields of a shape with the defaults of recordings."""
+    return tuple(_in_recordings(field) for field in schema_fields(shape))
+
+
+def _in_recordings(field: Field) -> Field:
+    if field.name in _EMPTY_TEXTS and field.kind is str:
+        return field._replace(default="")
+    if field.name in ("producer_id", "producer_epoch"):
+        return field._replace(default=-1)  # 0 is a valid id
+    return field
+
+
+@cache
+def schema_fields(shape: type) -> tuple[Field, ...]:
+    """Return the fields of a shape with their defaults in Kafka's schemas."""
     types = get_type_hints(shape)
     return tuple(_field(field, types[field.name]) for field in fields(shape) if field.init)
 
@@ -45,12 +61,8 @@ def _all_fields(shape: type) -> tuple[Field, ...]:
 def _field(field: Any, hint: Any) -> Field:
     kind, optional = _without_none(hint)
     several = get_origin(kind) is tuple
-    if field.name in _EMPTY_TEXTS and kind is str:
-        default: Any = ""
-    elif field.name in ("producer_id", "producer_epoch"):
-        default = -1  # 0 is a valid id
-    elif field.default is not MISSING:
-        default = field.default
+    if field.default is not MISSING:
+        default: Any = field.default
     elif optional:
         default = None
     else:
@@ -113,14 +125,31 @@ def _element(field: Field, value: Any) -> Value:
 # From values
 
 
-def from_values(shape: type, values: Value, path: str) -> Any:
+class Texts(NamedTuple):
+    """How the texts of a conversation become a message."""
+
+    all_fields: Callable[[type], tuple[Field, ...]]
+    left_out: frozenset[str]  # fields that a conversation does not contain
+    to_bytes: Callable[[str], bytes]
+    to_text: Callable[[str, str], str]  # from the name of the field and its value
+    takes_numbers: bool = False  # whether a number is also a text, such as the id of a node in a resource name
+
+
+def _to_text(name: str, value: str) -> str:
+    return to_text(value) if name in PAYLOADS else value
+
+
+RECORDED_TEXTS: Final = Texts(_all_fields, LEFT_OUT, to_bytes, _to_text)
+
+
+def from_values(shape: type, values: Value, path: str, texts: Texts = RECORDED_TEXTS) -> Any:
     """Return a request or response with these fields. Raise ValueError with `path` in front if they don't fit."""
-    names = {field.name: field for field in fields_of(shape)}
+    names = {field.name: field for field in texts.all_fields(shape) if field.name not in texts.left_out}
     for name in _mapping(values, path):
         if name not in names:
             raise ValueError(f"{path} has no field {name}; it has {', '.join(names)}")
-    arguments = {name: _value(names[name], value, f"{path}.{name}") for name, value in values.items()}
-    for member in _all_fields(shape):
+    arguments = {name: _value(names[name], value, f"{path}.{name}", texts) for name, value in values.items()}
+    for member in texts.all_fields(shape):
         if member.name not in arguments:
             arguments[member.name] = None if member.default is MISSING else member.default
     return shape(**arguments)
@@ -132,33 +161,35 @@ def _mapping(values: Value, path: str) -> dict[str, Value]:
     return values
 
 
-def _value(field: Field, value: Value, path: str) -> Any:
+def _value(field: Field, value: Value, path: str, texts: Texts) -> Any:
     if value is None and field.optional:
         return None
     if not field.several:
-        return _single(field, value, path)
+        return _single(field, value, path, texts)
     if not isinstance(value, list):
         raise ValueError(f"{path}: expected a list, not {value!r}")
-    return tuple(_single(field, item, f"{path}[{index}]") for index, item in enumerate(value))
+    return tuple(_single(field, item, f"{path}[{index}]", texts) for index, item in enumerate(value))
 
 
-def _single(field: Field, value: Value, path: str) -> Any:
+def _single(field: Field, value: Value, path: str, texts: Texts) -> Any:
     kind = field.kind
     if is_dataclass(kind):
-        return from_values(kind, value, path)  # type: ignore[arg-type]
+        return from_values(kind, value, path, texts)  # type: ignore[arg-type]
     if kind in (int, bool):
         if type(value) is not kind:
             raise ValueError(f"{path}: expected {'a number' if kind is int else 'true or false'}, not {value!r}")
         return value
+    if texts.takes_numbers and isinstance(value, int):
+        value = str(value)
     if not isinstance(value, str):
         raise ValueError(f"{path}: expected text, not {value!r}")
     if kind is bytes:
-        return to_bytes(value)
+        return texts.to_bytes(value)
     if kind is ErrorCode:
         return _error(value, path)
     if kind is UUID:
         return UUID(value)
-    return to_text(value) if field.name in PAYLOADS else value
+    return texts.to_text(field.name, value)
 
 
 def _error(name: str, path: str) -> ErrorCode:

@@ -19,12 +19,18 @@ CONNECTS, DISCONNECTS, REQUEST, ANSWER = "connects", "disconnects", "request", "
 
 NULL_CLIENT: Final = "nobody"  # text of a null client id
 
-_TIMED: Final = re.compile(r" *([0-9]{1,12}) ms +([a-z][a-z0-9]*(?:/[0-9]+)?) +(.*)")
+# parts of lines, which the conversations in `tests/talk` have, too
+SPEAKER: Final = r"(?P<speaker>[a-z][a-z0-9]*(?:/[0-9]+)?)"
+API: Final = r"(?P<api>[A-Z][A-Za-z]+) v(?P<version>[0-9]{1,4})"
+ERROR: Final = r"(?P<error>[A-Z][A-Z_]+)"
+VALUES: Final = r"(?P<values>\{.*\})"
+
+_TIMED: Final = re.compile(rf" *([0-9]{{1,12}}) ms +{SPEAKER} +(.*)")
 _FORMS: Final = {
     CONNECTS: re.compile(r"connects as (?P<client>.+)"),
     DISCONNECTS: re.compile(r"disconnects"),
-    ANSWER: re.compile(r"<-(?: (?P<error>[A-Z][A-Z_]+))?(?: (?P<values>\{.*\}))?"),
-    REQUEST: re.compile(r"(?P<api>[A-Z][A-Za-z]+) v(?P<version>[0-9]{1,4})(?: (?P<values>\{.*\}))?"),
+    ANSWER: re.compile(rf"<-(?: {ERROR})?(?: {VALUES})?"),
+    REQUEST: re.compile(rf"{API}(?: {VALUES})?"),
 }
 
 

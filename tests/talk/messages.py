@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -18,11 +18,10 @@ from uuid import UUID
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages import message_of
+from kohort.proxy.talk.talk_fields import Texts, from_values, schema_fields
 from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
 
 NO_ID = UUID(int=0)
-# defaults of fields that our shape, unlike Kafka's schema, requires
-FALSE_DEFAULTS: dict[type, Value] = {int: 0, str: "", bytes: "", bool: False, UUID: None}
 
 
 class WrongBytes(Exception):
@@ -39,7 +38,7 @@ def write_request(api: str, version: int, correlation_id: int, client_id: str | 
         ValueError: The values do not fit the request.
     """
     message = _message(api)
-    request = _build(message.request, values, api)
+    request = from_values(message.request, values, api, _TEXTS)
     body: bytes = message.write_request(version, correlation_id, client_id, request)
     return struct.pack(">i", len(body)) + body
 
@@ -53,39 +52,11 @@ def write_raw_request(values: Value, client_id: str | None, correlation_id: int)
     return struct.pack(">i", len(frame)) + frame, correlation_id
 
 
-def _build(shape: type, values: Value, path: str) -> Any:
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: expected fields, not {values!r}")
-    types = _types(shape)
-    unknown = values.keys() - types.keys()
-    if unknown:
-        raise ValueError(f"{path} has no field {', '.join(sorted(unknown))}; it has {', '.join(types)}")
-    given = {name: _convert(types[name], value, f"{path}.{name}") for name, value in values.items()}
-    for field in fields(shape):
-        if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
-            kind, optional = _strip(types[field.name])
-            given[field.name] = None if optional else _convert(kind, FALSE_DEFAULTS.get(kind, []), path)
-    return shape(**given)
+def _to_text(name: str, value: str) -> str:
+    return to_text(value)
 
 
-def _convert(kind: Any, value: Value, path: str) -> Any:
-    kind, _ = _strip(kind)
-    if value is None:
-        return None
-    if get_origin(kind) is tuple:
-        return tuple(_convert(get_args(kind)[0], item, f"{path}[{n}]") for n, item in enumerate(value))
-    if is_dataclass(kind):
-        assert isinstance(kind, type)
-        return _build(kind, value, path)
-    if kind is bytes:
-        return to_bytes(str(value))
-    if kind is str:
-        return to_text(str(value))
-    if kind is UUID:
-        return UUID(value)
-    if kind is int and isinstance(value, str):
-        raise ValueError(f"{path} is a number, not {value!r}")
-    return value
+_TEXTS = Texts(schema_fields, frozenset(), to_bytes, _to_text, takes_numbers=True)
 
 
 # Answers

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from kohort.proxy.talk.talk_lines import API, ERROR, SPEAKER, VALUES
 from tests.talk.values import QUOTED, Value, read_values
 
-SPEAKER = r"(?P<speaker>[a-z][a-z0-9]*(?:/[0-9]+)?)"
 ANSWER = rf"(?:{SPEAKER} )?<- "
-VALUES = r"(?P<values>\{.*\})"
-API = r"(?P<api>[A-Z][A-Za-z]+) v(?P<version>\d+)"
 
 KINDS = {
     "silence": rf"{ANSWER}nothing for (?P<length>\d+) ms",
     "closed": rf"{ANSWER}closed",
     "answer": rf"{ANSWER}(?:between (?P<least>\d+) and (?P<most>\d+) ms ?)?(?P<eventually>eventually ?)?"
-    rf"(?:{API} ?)?(?:(?P<error>[A-Z][A-Z_]+) ?)?{VALUES}?",
+    rf"(?:{API} ?)?(?:{ERROR} ?)?{VALUES}?",
     "request": rf"{SPEAKER} {API}(?: {VALUES})?",
     "beats": rf"{SPEAKER} (?:(?P<of>share|streams)-)?beats(?: v(?P<version>\d+))?(?: {VALUES})?",
     "leaves": rf"{SPEAKER} leaves the group(?: {VALUES})?",

@@ -60,7 +60,7 @@ def test_nothing_passes_by_itself(tmp_path: Path, lines: list[str], complaint: s
         ("ada Heartbeat v4 {generation_id 1}", "expected ':'"),
         ("<- NONE", "a response before the first request"),
         ("ada Heartbeat v4 {generation: 1}", "Heartbeat has no field generation; it has group_id, "),
-        ("ada Heartbeat v4 {generation_id: one}", "Heartbeat.generation_id is a number, not 'one'"),
+        ("ada Heartbeat v4 {generation_id: one}", "Heartbeat.generation_id: expected a number, not 'one'"),
         ("ada PushTelemetry v0", "kohort does not serve PushTelemetry"),
     ],
 )

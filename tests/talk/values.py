@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kohort.proxy.talk.payloads import ENCODERS
 from kohort.proxy.talk.talk_values import NUMBER, QUOTED, Value, read_values, show
 
 __all__ = ["NUMBER", "QUOTED", "Value", "read_values", "show"]
@@ -67,50 +67,10 @@ def from_bytes(data: bytes) -> str:
     return text if text.isprintable() and not text.startswith("0x") and not BUILT.fullmatch(text) else "0x" + data.hex()
 
 
-def subscription(words: list[str]) -> bytes:
-    """Encode the subscription of a JoinGroup: topics without user data.
-
-    Version 0, unless it has words of a later one: `topic:0+1` are owned partitions (version 1), `generation:3` (2),
-    `rack:r1` (3).
-    """
-    options = dict(word.split(":", 1) for word in words if word.startswith(("generation:", "rack:")))
-    owned = [word for word in words if ":" in word and word.partition(":")[0] not in options]
-    topics = [word for word in words if ":" not in word]
-    version = 3 if "rack" in options else 2 if "generation" in options else 1 if owned else 0
-    parts = struct.pack(">hi", version, len(topics)) + b"".join(map(_short_text, topics)) + struct.pack(">i", -1)
-    if version >= 1:
-        parts += _shares(owned)
-    if version >= 2:
-        parts += struct.pack(">i", int(options.get("generation", -1)))
-    return parts + (_short_text(options["rack"]) if version >= 3 else b"")
-
-
-def assignment(words: list[str]) -> bytes:
-    """Encode the assignment of a SyncGroup: `topic:0+1` words without user data. Version 0, or that of `version:2`."""
-    versions = [word for word in words if word.startswith("version:")]
-    version = int(versions[0].partition(":")[2]) if versions else 0
-    return (
-        struct.pack(">h", version) + _shares([word for word in words if word not in versions]) + struct.pack(">i", -1)
-    )
-
-
-def _shares(shares: list[str]) -> bytes:
-    parts = struct.pack(">i", len(shares))
-    for share in shares:
-        topic, _, partitions = share.partition(":")
-        numbers = [int(number) for number in partitions.split("+")]
-        parts += _short_text(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
-    return parts
-
-
-def _short_text(text: str) -> bytes:
-    return struct.pack(">h", len(text.encode())) + text.encode()
-
-
 BATCH_OPTIONS = {"pid": -1, "epoch": -1, "sequence": -1, "txn": 0, "at": 1_700_000_000_000}
 
 
-def batch(words: list[str]) -> bytes:
+def batch(words: Sequence[str]) -> bytes:
     """Encode a record batch: `value` and `key=value` are records, `pid:7` and similar words are fields of the batch."""
     from kafka.record.default_records import DefaultRecordBatchBuilder  # not our own: it checks us
 
@@ -161,4 +121,4 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else from_bytes(bytes(data))
 
 
-BUILDERS = {"subscription": subscription, "assignment": assignment, "batch": batch}
+BUILDERS = {**ENCODERS, "batch": batch}

@@ -67,8 +67,8 @@ def test_architecture_paths_exist() -> None:
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
 
 
-def test_laboratory_page_lists_every_example() -> None:
-    page = (DOCS / "how-to/laboratory.md").read_text()
+def test_examples_page_lists_every_example() -> None:
+    page = (DOCS / "reference/examples.md").read_text()
     told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
     there = [
         (path.name, path.read_text().split('"""')[1].splitlines()[0])

@@ -15,7 +15,11 @@ PAGES = (
     ROOT / "clients/README.md",
 )
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^(?:<!-- (?P<mark>not run|fails): (?P<reason>[^\n]*) -->\n)?"
+    r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -26,17 +30,31 @@ class Block:
     line: int
     language: str
     text: str
+    title: str = ""  # name of the file that contains it
+    not_run: str = ""  # the reason why no test runs it
+    fails: str = ""  # text in the output of a test that shows a bug
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
 
 
 def blocks(language: str) -> list[Block]:
-    result = []
-    for page in PAGES:
-        text = page.read_text()
-        for match in _BLOCK.finditer(text):
-            if match[1] == language:
-                line = text.count("\n", 0, match.start()) + 1
-                result.append(Block(str(page.relative_to(ROOT)), line, language, match[2]))
-    return result
+    """Return the blocks in a language, of all pages."""
+    return [block for page in PAGES for block in blocks_of(page) if block.language == language]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Return the blocks of a page in order. Comments before a block say that it is not run, or that its test fails."""
+    text = page.read_text()
+    return [
+        Block(
+            str(page.relative_to(ROOT)),
+            text.count("\n", 0, match.start("language")) + 1,
+            match["language"],
+            match["text"],
+            match["title"] or "",
+            match["reason"] if match["mark"] == "not run" else "",
+            match["reason"] if match["mark"] == "fails" else "",
+        )
+        for match in _BLOCK.finditer(text)
+    ]

@@ -38,7 +38,7 @@ PAGES = {
         "```python\nfrom kohort.testing import Cluster\n\n\n"
         "async def test_group_forms():\n    async with Cluster(nodes=3) as kafka:\n"
         '        kafka.topics.create("orders", partitions=6)\n'
-        '        assert kafka.group("billing").members == []\n```',
+        '        assert kafka.group("billing").state == "Dead"\n```',
         (
             "Cluster",
             "Clock",

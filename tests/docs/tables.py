@@ -15,6 +15,7 @@ from tests.docs.command_line import COMMANDS, EXIT_CODES, command_line, exit_cod
 from tests.docs.http_api import HTTP, http_api
 from tests.docs.incidents import INCIDENTS, incidents
 from tests.docs.lists import FINDINGS, METRICS, SETTINGS, findings, metrics, settings
+from tests.docs.pictures import pictures
 from tests.docs.python_api import python_api
 from tests.docs.reference import reference
 from tests.docs.rule_reasons import REASONS
@@ -25,7 +26,7 @@ INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
 ACLS = BEHAVIOUR / "acls.md"
 LIVES = ROOT / "docs" / "explanation" / "lives.md"
-_DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
+_TRANSITIONS = re.compile(r"(?<=<!-- transitions -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 REASONS_OF_TRANSITIONS = {
     (State.EMPTY, State.PREPARING_REBALANCE): "the first member is added",
@@ -47,7 +48,7 @@ REASONS_OF_TRANSITIONS = {
 def made_pages() -> dict[Path, str]:
     """Return the expected text of each generated page by path."""
     kept, _, _ = ANALYSIS.read_text().partition(MARK)
-    lives = _DIAGRAM.sub(_states(), LIVES.read_text(), count=1)
+    lives = _TRANSITIONS.sub(_transitions(), LIVES.read_text(), count=1)
     acls, _, _ = ACLS.read_text().partition(MARK)
     rules_of_settings, _, _ = SETTINGS.read_text().partition(MARK)
     questions, _, _ = TABLES.read_text().partition(MARK)
@@ -65,20 +66,20 @@ def made_pages() -> dict[Path, str]:
         FINDINGS: findings(MARK),
         SETTINGS: rules_of_settings + MARK + settings(),
         **python_api(),
+        **pictures(),
         TABLES: questions + MARK + "\n" + schemas(),
     }
 
 
-def _states() -> str:
-    """Return the states of a classic group as a diagram."""
+def _transitions() -> str:
+    """Return the transitions of a classic group with their reasons as a list."""
     moves = [(previous, after) for after, allowed in ALLOWED_FROM.items() for previous in State if previous in allowed]
-    lines = ["[*] --> Empty"]
-    lines += [
-        f"{previous.value} --> {after.value} : {REASONS_OF_TRANSITIONS[previous, after]}"
+    lines = [
+        f"- {previous.value} → {after.value}: {REASONS_OF_TRANSITIONS[previous, after]}"
         for previous, after in moves
         if previous != after
     ]
-    return "".join(f"    {line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _index() -> str:

@@ -9,12 +9,14 @@ from itertools import groupby
 import pytest
 
 from kohort.testing.plugin import OPTIONS
+from tests.docs.blocks import PAGES
 from tests.docs.reference import public_fixtures
 from tests.docs.sources import ROOT, documents
 
 _FENCED = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 _MARK = re.compile(r"pytest\.mark\.kafka\(((?:[^()]|\([^()]*\))*)\)")
 _NESTED = re.compile(r"\([^()]*\)")
+MAX_CELL = 200  # characters
 _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -39,6 +41,19 @@ def _cells(row: str) -> int:
 
 def test_finds_row_with_surplus_cell() -> None:
     assert ragged_rows("| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 | 3 |\n| 1 \\| 2 | 3 |\n") == ["| 1 | 2 | 3 |"]
+
+
+def test_cells_hold_phrases() -> None:
+    long_cells = [
+        f"{page.name}: {cell}"
+        for page in PAGES
+        if "behaviour" not in page.parts  # a specification, whose rules are sentences
+        for rows in tables(page.read_text())
+        for row in rows
+        for cell in _BETWEEN_CELLS.split(row)
+        if len(cell.strip()) > MAX_CELL
+    ]
+    assert long_cells == []
 
 
 def test_rows_have_cells_of_header() -> None:

@@ -19,7 +19,10 @@ from kohort.whatif.clients.assignors import ASSIGNORS
 from kohort.whatif.played_settings import Settings
 from kohort.whatif.script import Event, Origin, Script, Sourced
 
-JUMP_MS = 40_000  # quiet time that is played between two disturbances; more is silent_ms out
+# Time that is played after a disturbance, until the group is stable again under any settings; more is left out
+SETTLING_MS = {"kill": 60_000, "pause": 60_000, "grow": 320_000}
+USUAL_SETTLING_MS = 15_000
+LEAD_MS = 5_000  # time that is played before a disturbance
 SLOW_MS = 2_500  # a member that comes so much later than the others was busy
 FIRST_JOIN_MS = 120  # from the start of the first member to its join
 TOGETHER_SILENT_MS = 700  # partitions of one member fall silent within this time
@@ -426,16 +429,16 @@ def compress(script: Script) -> Script:
     """Leave out most of the quiet time between disturbances, in which nothing happens that a setting changes."""
     busy: list[tuple[int, int]] = []
     for event in sorted(script.events):
-        end_ms = event.at_ms + event.ms + JUMP_MS
+        end_ms = event.at_ms + event.ms + SETTLING_MS.get(event.action, USUAL_SETTLING_MS)
         if busy and event.at_ms <= busy[-1][1]:
             busy[-1] = busy[-1][0], max(busy[-1][1], end_ms)
         else:
             busy.append((event.at_ms, end_ms))
     cuts: list[tuple[int, int]] = []
-    last_ms = JUMP_MS
+    last_ms = USUAL_SETTLING_MS
     for begin, end in [*busy, (script.end_ms, script.end_ms)]:
-        if begin - last_ms > JUMP_MS:
-            cuts.append((last_ms, begin - JUMP_MS // 2))
+        if begin - last_ms > 2 * LEAD_MS:
+            cuts.append((last_ms, begin - LEAD_MS))
         last_ms = max(last_ms, end)
     if not cuts:
         return script

@@ -113,7 +113,7 @@ def serve(setup: Setup, folder: Path) -> list[str]:
 
 def settings_of(setup: Setup) -> str:
     """Kafka's own settings for a profile with several listeners, with the certificates that the conversations show."""
-    command = kafka(setup, "settings", "--profile", setup.profile)
+    command = kafka(setup, "settings", f"--version={setup.release}.0", "--profile", setup.profile)
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
@@ -122,7 +122,10 @@ def real_kafka(setup: Setup, folder: Path) -> Iterator[Cluster]:
     """A real Kafka."""
     at = f"--port={setup.kafka_port}"
     subprocess.run(
-        kafka(setup, "start", at, "--profile", setup.profile), stdout=subprocess.DEVNULL, check=True, text=True
+        kafka(setup, "start", at, f"--version={setup.release}.0", "--profile", setup.profile),
+        stdout=subprocess.DEVNULL,
+        check=True,
+        text=True,
     )
     try:
         addresses = [f"127.0.0.1:{setup.kafka_port + LISTENERS_APART * each}" for each in range(len(setup.listeners))]

@@ -10,7 +10,11 @@ SAID_BETTER = {
     "R30": ("R46",),
     "R04": ("R16", "R40"),  # clients that came back because their coordinator moved were not deployed
     "R47": ("R49",),
-    "R03": ("R05", "R16"),  # the rest shows how often it happened, or that the coordinator moved
+    "R03": (
+        "R05",
+        "R16",
+        "R54",
+    ),  # the rest shows how often it happened and to which process, or that the coordinator moved
 }
 
 

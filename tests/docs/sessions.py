@@ -52,6 +52,7 @@ class Session:
         run = subprocess.run(
             words, cwd=self._folder, env=self._environment, capture_output=True, text=True, timeout=MAX_COMMAND_S
         )
+        assert run.returncode == 0 or command.startswith("pytest"), run.stdout + run.stderr
         return run.stdout or run.stderr
 
     def _serve(self, command: str) -> str:

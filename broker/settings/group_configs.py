@@ -137,6 +137,7 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
             one_of("sticky"),
             "sticky",
             "Assignor of a streams group; by default the broker's first one.",
+            "group.streams.assignors",
             since="4.4",
         ),
         Setting(

@@ -253,3 +253,8 @@ def test_effective_share_group_configs() -> None:
     assert configs.share_config("g").delivery_count_limit == 6, "the broker allows no more now"
     assert configs.configure("g", {}) is None
     assert configs.share_config("g") == ShareConfig(record_lock_duration_ms=20_000)
+
+
+def test_streams_assignor_names_broker_setting() -> None:
+    assignor = told(Broker().client())["streams.assignor.name"]
+    assert (assignor.value, synonyms(assignor)) == ("sticky", [("group.streams.assignors", "sticky", 5)])

@@ -108,7 +108,8 @@ def conversations(scenarios: Path, release: str) -> dict[str, list[Path]]:
     if release == "4.4":
         by_name |= {path.relative_to(newer): path for path in newer.rglob("*.talk")}
     for name, path in sorted(by_name.items()):
-        reason = why_later(str(name.with_suffix("")))
+        folder = "kafka-4.4/" if newer in path.parents else ""
+        reason = why_later(f"{folder}{name.with_suffix('')}")
         if reason:
             left_out[reason] += 1
             continue

@@ -6,7 +6,7 @@ It is created before the first connection. `attach(server)` must be called when 
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from kohort.broker.runtime.server import DUE_AT_ONCE
 from kohort.broker.scheduling.cooperative import Task
@@ -26,9 +26,8 @@ from kohort.control.oracle.safety import Budget, SafetyMonitor
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.groups.group import CLASSIC, CONSUMER
+from kohort.coordinator.groups.group import CLASSIC
+from kohort.coordinator.modern.session_timers import keep_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,13 +204,10 @@ class Laboratory:
         stats = getattr(member, "stats", None)
         if stats is not None:
             stats.last_active_ms = max(stats.last_active_ms, moment_ms)  # otherwise a silent member is logged
-        if group.group_type == CONSUMER and isinstance(member, ConsumerMember):
+        if group.group_type != CLASSIC:
             keep_alive(group, member, moment_ms)
-        elif group.group_type == CLASSIC and isinstance(member, Member):
-            if not member.is_new:  # a new member sends no heartbeats: its time to join is not a session
-                sessions.extend(group, member, moment_ms)
-        else:
-            _extend_modern_session(group, member, moment_ms)
+        elif isinstance(member, Member) and not member.is_new:
+            sessions.extend(group, member, moment_ms)  # not for a new member: its time to join is not a session
 
     def _with_session(self) -> list[tuple[AnyGroup, AnyMember]]:
         return [
@@ -227,15 +223,3 @@ class Laboratory:
 
     def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
         return self._liveness.can_act(group, member)
-
-
-def _extend_modern_session(group: Any, member: Any, moment_ms: int) -> None:
-    """Extend the session of a member of a share group or a streams group, but no locks or revocation timeouts."""
-    if group.group_type == "share":  # neither module is loaded before such a group exists
-        from kohort.coordinator.share.share_sessions import keep_alive as keep_share_member
-
-        keep_share_member(group, member, moment_ms)
-    else:
-        from kohort.coordinator.streams.streams_sessions import keep_alive as keep_streams_member
-
-        keep_streams_member(group, member, moment_ms)

@@ -5,21 +5,18 @@ import. A broker that only answers heartbeats has not loaded the others.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.observer import UNOBSERVED, Observer
 from kohort.coordinator.classic.states import HEARTBEAT, HEARTBEAT_NEEDS_SYNC
-from kohort.coordinator.consumer.consumer_observer import UNOBSERVED as NO_CONSUMER_OBSERVER
-from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS, Group
 from kohort.coordinator.groups.group_placement import partition_for
-from kohort.coordinator.modern.modern_observer import UNOBSERVED as NO_MODERN_OBSERVER
-from kohort.coordinator.modern.modern_observer import ModernObserver
+from kohort.coordinator.groups.group_types import GROUP_TYPES, default_configs, import_code
+from kohort.coordinator.groups.observer import UNOBSERVED, Observer
 from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.topic_info import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
@@ -28,37 +25,16 @@ from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.consumer.consumer_host import ConsumerConfig
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.groups.forgotten_groups import ForgottenGroups
     from kohort.coordinator.modern.group_changes import GroupChanges
     from kohort.coordinator.modern.modern_group import ModernGroup
     from kohort.coordinator.modern.writing import WriteQueue
-    from kohort.coordinator.share.share_config import ShareConfig
+    from kohort.coordinator.share.persister import Persister
     from kohort.coordinator.share.share_group import ShareGroup
-    from kohort.coordinator.share.share_host import Persister
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
-    from kohort.coordinator.streams.streams_config import StreamsConfig
     from kohort.coordinator.streams.streams_group import StreamsGroup
     from kohort.coordinator.streams.topology_descriptions import TopologyDescriptions
-
-
-def _defaults(group_id: str) -> "ConsumerConfig":
-    from kohort.coordinator.consumer.consumer_host import ConsumerConfig  # not for brokers without such groups
-
-    return ConsumerConfig()
-
-
-def _share_defaults(group_id: str) -> "ShareConfig":
-    from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
-
-    return ShareConfig()
-
-
-def _streams_defaults(group_id: str) -> "StreamsConfig":
-    from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
-
-    return StreamsConfig()
 
 
 def _no_persister() -> "Persister":
@@ -92,19 +68,15 @@ class GroupCoordinator(CoordinatorContext):
         self.forgotten: ForgottenGroups | None = None  # hidden groups, which only the log has
         self.unwritten: dict[str, WriteQueue] = {}  # unfinished writes of groups of the newer protocols
         self.topics: TopicView = NoTopics()
-        self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
-        self.share_config: Callable[[str], ShareConfig] = _share_defaults
-        self.streams_config: Callable[[str], StreamsConfig] = _streams_defaults
+        # settings of a group by its id, for each group type that has some
+        self.configs: dict[str, Callable[[str], Any]] = default_configs()
         self.share_persister: Callable[[], Persister] = _no_persister  # connects to share coordinators
         self.topology_descriptions: TopologyDescriptions | None = None  # None without a plugin (KIP-1331)
         self.shards: dict[int, Shard] = {}
         self.background: deque[DelayedOperation] = deque()
         # Groups with offsets in a transaction, by partition and producer id.
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
-        self.observer: Observer = UNOBSERVED  # creates events of classic groups, if needed
-        self.consumer_observer: ConsumerObserver = NO_CONSUMER_OBSERVER
-        self.share_observer: ModernObserver[ShareGroup] = NO_MODERN_OBSERVER
-        self.streams_observer: ModernObserver[StreamsGroup] = NO_MODERN_OBSERVER
+        self.observer: Observer = UNOBSERVED  # creates events of groups, if needed
         self.record_observer: RecordObserver | None = None  # creates events of records in share partitions, if needed
 
     def availability(self, group_id: str) -> ErrorCode:
@@ -127,18 +99,9 @@ class GroupCoordinator(CoordinatorContext):
             return ErrorCode.unknown_server_error
         return error
 
-    def observe(
-        self,
-        observer: Observer = UNOBSERVED,
-        consumers: ConsumerObserver = NO_CONSUMER_OBSERVER,
-        shares: "ModernObserver[ShareGroup]" = NO_MODERN_OBSERVER,
-        streams: "ModernObserver[StreamsGroup]" = NO_MODERN_OBSERVER,
-        records: "RecordObserver | None" = None,
-    ) -> None:
+    def observe(self, observer: Observer = UNOBSERVED, records: "RecordObserver | None" = None) -> None:
         """Set the observers; the defaults report nothing."""
-        self.observer, self.consumer_observer = observer, consumers
-        self.share_observer, self.record_observer = shares, records
-        self.streams_observer = streams
+        self.observer, self.record_observer = observer, records
 
     def partition_availability(self, partition: int) -> ErrorCode:
         shard = self.shards.get(partition)
@@ -152,36 +115,24 @@ class GroupCoordinator(CoordinatorContext):
         self._inherit(group)
         return group
 
-    def new_consumer_group(self, group_id: str) -> "ConsumerGroup":
-        from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    @overload
+    def new_group(self, group_type: Literal["consumer"], group_id: str) -> "ConsumerGroup": ...
+    @overload
+    def new_group(self, group_type: Literal["share"], group_id: str) -> "ShareGroup": ...
+    @overload
+    def new_group(self, group_type: Literal["streams"], group_id: str) -> "StreamsGroup": ...
+    @overload
+    def new_group(self, group_type: str, group_id: str) -> Any: ...
 
-        group = ConsumerGroup(self, group_id, self.partition_of(group_id))
-        self._inherit(group)
-        return group
-
-    def new_share_group(self, group_id: str) -> "ShareGroup":
-        from kohort.coordinator.share.share_group import ShareGroup
-
-        group = ShareGroup(self, group_id, self.partition_of(group_id))
-        self._inherit(group)
-        return group
-
-    def new_streams_group(self, group_id: str) -> "StreamsGroup":
-        from kohort.coordinator.streams.streams_group import StreamsGroup
-
-        group = StreamsGroup(self, group_id, self.partition_of(group_id))
+    def new_group(self, group_type: str, group_id: str) -> Any:
+        """Return a group of a newer protocol, which is not in `groups` yet."""
+        group = import_code(GROUP_TYPES[group_type].group_class)(self, group_id, self.partition_of(group_id))
         self._inherit(group)
         return group
 
     def _inherit(self, group: Group) -> None:
         if self.forgotten is not None:
             self.forgotten.hand_over_offsets(group)
-
-    def resume_timers(self, group: "ConsumerGroup", before: "Mapping[str, ConsumerMember]", now_ms: int) -> None:
-        """Restart the timers of members after a rollback (rollback.py)."""
-        from kohort.coordinator.consumer.rollback import resume_timers  # rarely needed
-
-        resume_timers(group, before, now_ms)
 
     def downgrade_if_classic(
         self,
@@ -266,9 +217,10 @@ class GroupCoordinator(CoordinatorContext):
         group = self.groups.get(group_id)
         return None if group is None or isinstance(group, ClassicGroup) else cast("ModernGroup", group)
 
-    def committing_group(self, group_id: str) -> "ConsumerGroup | StreamsGroup | None":
+    def committing_group(self, group_id: str) -> "ModernGroup | None":
         """Return the group if its members commit with epochs."""
-        return self.consumer_group(group_id) or self.streams_group(group_id)
+        group = self.modern_group(group_id)
+        return group if group is not None and group.keeps_offsets else None
 
     def append(
         self,

@@ -12,20 +12,16 @@ from kohort.coordinator.classic.replies import answer_join, answer_sync, join_re
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.consumer.refusing import not_a_consumer_group
-from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group_succession import give_back_unless_written, move_offsets, take_over
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER
-from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import current_hash
-from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.modern.group_changes import Conversion, GroupChanges
+from kohort.coordinator.modern.group_refusals import Refusal, not_of_type
 from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
-from kohort.coordinator.modern.timers import stop_all
+from kohort.coordinator.modern.session_timers import keep_alive, stop_all
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
@@ -50,7 +46,7 @@ class CustomAssignorError(Exception):
 
 def replace_empty_classic_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, ChangeSet]:
+) -> tuple[ConsumerGroup, GroupChanges]:
     """Replace a classic group without members by a consumer group, whatever the policy. It gets the offsets.
 
     Issued member ids are lost.
@@ -70,14 +66,14 @@ def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
 
 def upgrade(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, ChangeSet] | Refusal:
+) -> tuple[ConsumerGroup, GroupChanges] | Refusal:
     """Convert a classic group with members, which keep their assignments.
 
     The error is GROUP_ID_NOT_FOUND if the policy, the type, the size or a custom assignor prevents it. For bytes that
     Kafka 4.3 does not handle it is UNKNOWN_SERVER_ERROR; waiting joins are rejected all the same.
     """
     if not may_upgrade(coordinator, classic):
-        return not_a_consumer_group(classic.group_id)
+        return not_of_type(CONSUMER, classic.group_id)
     try:
         members = {member.member_id: _as_consumer(coordinator, member) for member in classic.members.values()}
     except CustomAssignorError:
@@ -142,7 +138,7 @@ def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Ass
 
 def _move_in(
     group: ConsumerGroup,
-    changes: ChangeSet,
+    changes: GroupChanges,
     members: dict[str, tuple[MemberMetadata, _Assignment]],
     classic: ClassicGroup,
     now_ms: int,
@@ -151,7 +147,7 @@ def _move_in(
     epoch = classic.generation_id
     for member_id, (metadata, _) in members.items():
         changes.make(Kind.MEMBER, member_id, metadata)
-    changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(epoch, current_hash(group)))
+    changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(epoch, group.current_hash()))
     for member_id, (_, assignment) in members.items():
         changes.make(Kind.TARGET, member_id, assignment)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(epoch))
@@ -165,9 +161,9 @@ def _move_in(
 
 def _consumer_group_takes_over(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, ChangeSet]:
+) -> tuple[ConsumerGroup, GroupChanges]:
     group = ConsumerGroup(coordinator, classic.group_id, classic.partition)
-    changes = ChangeSet(group)
+    changes = GroupChanges(group)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
     take_over(classic, group, changes, now_ms)
     return group, changes
@@ -196,7 +192,6 @@ def downgrade_if_classic(
     remaining = [member for member in group.members.values() if member.member_id not in leaving_ids]
     if not remaining or not _may_downgrade(coordinator, remaining):
         return False
-    assert isinstance(changes, ChangeSet), "what a consumer group changes"
     classic = _as_classic(coordinator, group, remaining, group.epoch, now_ms)
     if classic is None:
         return False
@@ -253,7 +248,6 @@ def _may_downgrade(coordinator: GroupCoordinator, members: list[ConsumerMember],
 def _become(
     coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: GroupChanges, now_ms: int
 ) -> None:
-    assert isinstance(changes, ChangeSet), "what a consumer group changes"
     changes.write_last([(key, None) for key in group.record_keys()])
     changes.write_last([group_entry(classic)])
     changes.converts = Conversion(classic, CONSUMER, CLASSIC, len(classic.members), 0)
@@ -300,7 +294,7 @@ def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Sub
 
 
 def _hand_over(
-    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: ChangeSet, now_ms: int
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: GroupChanges, now_ms: int
 ) -> None:
     """Replace the consumer group by the classic one; undone if that cannot be written."""
     for member in group.members.values():

@@ -9,12 +9,10 @@ from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.request_changes import ChangeSet, Conversion
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.groups.group import CLASSIC, CONSUMER, Group
-from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.groups.group import CLASSIC, STREAMS, Group
+from kohort.coordinator.modern.group_changes import Conversion, GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.offsets.offsets_topic_records import group_key
 from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -26,14 +24,14 @@ MIGRATION = Cause("protocol_migration")
 def make_streams_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[StreamsGroup, GroupChanges]:
-    group = coordinator.new_streams_group(classic.group_id)
+    group = coordinator.new_group(STREAMS, classic.group_id)
     changes = GroupChanges(group)
     changes.creates = changes.replaces = True
     take_over(classic, group, changes, now_ms)
     return group, changes
 
 
-def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | StreamsGroup, now_ms: int) -> None:
+def replace_empty_group(coordinator: GroupCoordinator, group: ModernGroup, now_ms: int) -> None:
     """Replace a group without members by a new classic one, which gets its offsets.
 
     The topology of a streams group is lost. The tombstones of the one and the record of the other are one batch (Kafka:
@@ -44,9 +42,7 @@ def replace_empty_group(coordinator: GroupCoordinator, group: ConsumerGroup | St
     changes = GroupChanges(group)
     if isinstance(group, StreamsGroup) and coordinator.topology_descriptions is not None:
         coordinator.topology_descriptions.discard(group)
-    if isinstance(group, ConsumerGroup):
-        changes = ChangeSet(group)
-        changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)
+    changes.converts = Conversion(classic, group.group_type, CLASSIC, 0, 0)
     changes.write_last([*((key, None) for key in group.record_keys()), group_entry(classic)])
     group.vanish()
     move_offsets(group, classic)

@@ -67,8 +67,8 @@ BY_NAME = {
     "base.late_modules": ["name"],  # Python's, not ours
     "broker.shortcuts": ["'kohort.broker.fast'"],
     "broker.fast.remembered_requests": ["f'kohort.broker.fast.{file}'"],
-    "coordinator.groups.viewing": ["f'kohort.coordinator.{name}.{name}_view'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
+    "coordinator.groups.group_types": ["f'kohort.coordinator.{module}'"],
     "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
     "pipeline.rules.diagnose": ["f'{rules.__name__}.{name}'"],
     "protocol.lean_kio": ["parent", "self.__name__", "f'kio.schema.{api}.v{version}.{kind}'"],  # kio's, not ours

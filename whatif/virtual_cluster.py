@@ -9,11 +9,12 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_config import ConsumerConfig
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import Append, Replies, Reply
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages import message_of
 from kohort.purgatory import Purgatory
@@ -121,7 +122,7 @@ class VirtualCluster:
         later = settings.restarted_with or settings
         consumer = settings if settings.is_consumer else later
         config = ConsumerConfig(consumer.session_ms, consumer.heartbeat_ms, consumer.assignment_interval_ms)
-        self.coordinator.consumer_config = lambda _: config
+        self.coordinator.configs[CONSUMER] = lambda _: config
         self._generation = 0
         self._target_epoch = 0
 

@@ -10,7 +10,8 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
-from kohort.coordinator.consumer.consumer_describing import describe_consumer_group
+from kohort.coordinator.groups.group import CONSUMER
+from kohort.coordinator.modern.modern_describing import describe
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -27,7 +28,7 @@ def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) ->
         node,
         ticket,
         request.group_ids,
-        partial(describe_consumer_group, node.coordinator),
+        partial(describe, node.coordinator, CONSUMER, DescribedGroup),
         DescribedGroup,
         _topics_of,
         hidden_topics=_HIDDEN_TOPICS,

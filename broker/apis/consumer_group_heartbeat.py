@@ -8,8 +8,8 @@ from functools import partial
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
-from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat, refused
-from kohort.coordinator.consumer.resolving import SeesTopic, sees_all
+from kohort.coordinator.consumer.consumer_heartbeating import consumer_group_heartbeat, refused
+from kohort.coordinator.modern.epoch_heartbeat import SeesTopic, Sender, sees_all
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
-    from kohort.coordinator.share.share_host import Outcome
+    from kohort.coordinator.share.persister import Outcome
     from kohort.coordinator.share.state_partitions import TopicIdPartition
 
     # ids of topics, if they exist, and requested partitions, by topic name

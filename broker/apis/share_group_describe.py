@@ -6,7 +6,8 @@ from kohort.broker.apis.described_groups import described_groups
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.share.share_describing import describe_share_group
+from kohort.coordinator.groups.group import SHARE
+from kohort.coordinator.modern.modern_describing import describe
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_group_describe import (
     DescribedGroup,
@@ -23,7 +24,7 @@ def handle(node: Node, request: ShareGroupDescribeRequest, ticket: Ticket) -> Ta
         node,
         ticket,
         request.group_ids,
-        partial(describe_share_group, node.coordinator),
+        partial(describe, node.coordinator, SHARE, DescribedGroup),
         DescribedGroup,
         _topics_of,
         hidden_topics=_HIDDEN_TOPICS,

@@ -2,9 +2,10 @@
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.share.share_checks import is_member_id
-from kohort.coordinator.share.share_heartbeating import Sender, refused, share_group_heartbeat
+from kohort.coordinator.share.share_heartbeating import refused, share_group_heartbeat
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from kohort.security.rights import DESCRIBE_TOPIC, READ_GROUP

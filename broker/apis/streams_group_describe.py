@@ -10,7 +10,10 @@ from kohort.broker.apis.streams_gate import serves_streams_groups
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.streams.streams_describing import describe_streams_group
+from kohort.coordinator.groups.group import STREAMS
+from kohort.coordinator.modern.modern_describing import describe
+from kohort.coordinator.streams.streams_describing import add_description
+from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_describe import (
     DescribedGroup,
@@ -27,13 +30,21 @@ def handle(node: Node, request: StreamsGroupDescribeRequest, ticket: Ticket) -> 
         node,
         ticket,
         request.group_ids,
-        partial(describe_streams_group, node.coordinator, with_description=request.include_topology_description),
+        partial(_describe, node, request.include_topology_description),
         DescribedGroup,
         _topics_of,
         hidden_topics=_HIDDEN_TOPICS,
         with_operations=request.include_authorized_operations,
     )
     return StreamsGroupDescribeResponse(groups=groups)
+
+
+def _describe(node: Node, with_description: bool, group_id: str) -> DescribedGroup:
+    entry: DescribedGroup = describe(node.coordinator, STREAMS, DescribedGroup, group_id)
+    group = node.coordinator.described_group(group_id)
+    if with_description and isinstance(group, StreamsGroup):
+        add_description(entry, group)
+    return entry
 
 
 _HIDDEN_TOPICS = "The described group uses topics that the client is not authorized to describe."

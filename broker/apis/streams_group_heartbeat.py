@@ -9,10 +9,10 @@ from kohort.broker.apis.streams_gate import serves_streams_groups
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, refused, streams_group_heartbeat
 from kohort.coordinator.streams.streams_preparing import large_topology, preparing
-from kohort.coordinator.streams.streams_replies import refused
 from kohort.coordinator.streams.streams_requests import reading_topology
 from kohort.coordinator.streams.streams_topologies import Prepared
 from kohort.coordinator.streams.streams_values import TopicInfo, Topology
@@ -78,8 +78,13 @@ def _beat(
     node: Node, request: StreamsGroupHeartbeatRequest, prepared: Prepared, ticket: Ticket
 ) -> StreamsGroupHeartbeatResponse | None:
     make_topics = partial(_make_topics, node, request.group_id, ticket)
-    can_describe_topology = ticket.version >= DESCRIPTIONS_SINCE
-    sender = Sender(ticket, ticket.client_id, ticket.client_host, make_topics, can_describe_topology)
+    sender = Sender(
+        ticket,
+        ticket.client_id,
+        ticket.client_host,
+        make_topics=make_topics,
+        can_describe_topology=ticket.version >= DESCRIPTIONS_SINCE,
+    )
     return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms, prepared)
 
 
@@ -90,7 +95,7 @@ def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[Topic
         refused_names = [name for name in names if not access.allows(ticket, CREATE_TOPIC, name)]
         if refused_names:
             return f"; Unauthorized to CREATE on topics {', '.join(refused_names)}."
-    interval_ms = node.coordinator.streams_config(group_id).heartbeat_interval_ms
+    interval_ms = node.cluster.group_configs.streams_config(group_id).heartbeat_interval_ms
     return node.cluster.streams_topics.make(missing, FAILURES_KEPT_FOR * interval_ms, node.cluster.clock.now_ms())
 
 

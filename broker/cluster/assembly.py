@@ -31,9 +31,7 @@ def new_group_coordinator(state: SharedState) -> GroupCoordinator:
         epoch_ms=state.clock.epoch_ms,
     )
     coordinator.topics = ClusterTopics(state.topics, settings.broker_rack)
-    coordinator.consumer_config = state.group_configs.consumer_config
-    coordinator.share_config = state.group_configs.share_config
-    coordinator.streams_config = state.group_configs.streams_config
+    coordinator.configs = state.group_configs.of_types
     if settings.group_streams_topology_description_plugin_class:
         # Only brokers with the setting import it. Like in Kafka, each broker has descriptions of its own.
         from kohort.coordinator.streams.topology_descriptions import InMemoryDescriptions, TopologyDescriptions

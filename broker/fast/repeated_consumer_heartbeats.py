@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.checks import is_served
-from kohort.coordinator.consumer.consumer_heartbeating import Sender, nothing_new
+from kohort.coordinator.consumer.consumer_heartbeating import nothing_new
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.protocol.messages.consumer_group_heartbeat import MESSAGE
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import CURRENT
@@ -28,7 +28,7 @@ from kohort.storage.config_types import (
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+    from kohort.coordinator.consumer.consumer_config import ConsumerConfig
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.streams.streams_config import StreamsConfig
 
@@ -218,6 +218,33 @@ BROKER_SETTINGS: dict[str, int] = {
 }
 
 
+T = TypeVar("T")
+
+
+class _Effective(Generic[T]):
+    """Effective settings of groups of one type, within the broker's limits (KIP-1240). Created on first use."""
+
+    def __init__(self, configs: Mapping[str, Mapping[str, str]], create: Callable[[Mapping[str, str]], T]) -> None:
+        self._configs = configs  # settings of the groups that have some
+        self._create = create
+        self._default: T | None = None  # of groups without settings
+        self._by_group: dict[str, T] = {}
+
+    def __call__(self, group_id: str) -> T:
+        configs = self._configs.get(group_id)
+        if configs is None:
+            if self._default is None:
+                self._default = self._create({})
+            return self._default
+        config = self._by_group.get(group_id)
+        if config is None:
+            config = self._by_group[group_id] = self._create(configs)
+        return config
+
+    def forget(self, group_id: str) -> None:
+        self._by_group.pop(group_id, None)
+
+
 class GroupConfigs:
     """Settings of groups. A group has an entry while any of its settings is set, whether or not it exists."""
 
@@ -244,11 +271,15 @@ class GroupConfigs:
         }
         self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
         self._configs: dict[str, dict[str, str]] = {}
-        self._consumer_default: ConsumerConfig | None = None  # of groups without settings, created on first use
-        self._consumer_configs: dict[str, ConsumerConfig] = {}  # of other groups, created on first use
-        # Created on first use; the key None is for groups without settings.
-        self._share_configs: dict[str | None, ShareConfig] = {}
-        self._streams_configs: dict[str | None, StreamsConfig] = {}
+        self.consumer_config = _Effective(self._configs, self._consumer_config)
+        self.share_config = _Effective(self._configs, self._share_config)
+        self.streams_config = _Effective(self._configs, self._streams_config)
+        # effective settings by group type, as functions of the group id
+        self.of_types: dict[str, Callable[[str], Any]] = {
+            "consumer": self.consumer_config,
+            "share": self.share_config,
+            "streams": self.streams_config,
+        }
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the groups with settings."""
@@ -260,33 +291,14 @@ class GroupConfigs:
     def default(self, config: Setting[Any]) -> str:
         return self.given.get(config.synonym or "", config.default_text)
 
-    def consumer_config(self, group_id: str) -> ConsumerConfig:
-        """Return the effective settings of a consumer group, within the broker's limits (KIP-1240)."""
-        configs = self._configs.get(group_id)
-        if configs is None:
-            if self._consumer_default is None:
-                self._consumer_default = self._consumer_config({})
-            return self._consumer_default
-        config = self._consumer_configs.get(group_id)
-        if config is None:
-            config = self._consumer_configs[group_id] = self._consumer_config(configs)
-        return config
-
     def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
-        from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+        from kohort.coordinator.consumer.consumer_config import ConsumerConfig  # like the others
 
         return ConsumerConfig(
             session_timeout_ms=self._number("consumer.session.timeout.ms", configs),
             heartbeat_interval_ms=self._number("consumer.heartbeat.interval.ms", configs),
             assignment_interval_ms=self._number("consumer.assignment.interval.ms", configs),
         )
-
-    def share_config(self, group_id: str) -> ShareConfig:
-        name = group_id if group_id in self._configs else None
-        config = self._share_configs.get(name)
-        if config is None:
-            config = self._share_configs[name] = self._share_config(self.of(group_id))
-        return config
 
     def _share_config(self, configs: Mapping[str, str]) -> ShareConfig:
         from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
@@ -304,13 +316,6 @@ class GroupConfigs:
             copies_dead_letters=self._text("errors.deadletterqueue.copy.record.enable", configs) == "true",
             renew_acknowledge_enable=self._text("share.renew.acknowledge.enable", configs) == "true",
         )
-
-    def streams_config(self, group_id: str) -> StreamsConfig:
-        name = group_id if group_id in self._configs else None
-        config = self._streams_configs.get(name)
-        if config is None:
-            config = self._streams_configs[name] = self._streams_config(self.of(group_id))
-        return config
 
     def _streams_config(self, configs: Mapping[str, str]) -> StreamsConfig:
         from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
@@ -353,9 +358,8 @@ class GroupConfigs:
         """Set the stored settings of groups; one without settings loses its entry."""
         self._configs |= configs
         for group_id, settings in configs.items():
-            self._consumer_configs.pop(group_id, None)
-            self._share_configs.pop(group_id, None)
-            self._streams_configs.pop(group_id, None)
+            for effective in (self.consumer_config, self.share_config, self.streams_config):
+                effective.forget(group_id)
             if not settings:
                 del self._configs[group_id]
 

@@ -74,7 +74,7 @@ class ShareRecords:
             return sum(records.count for records in ranges if records.state in states)
 
         log = partition.log
-        config = self._group.coordinator.share_config(self._group.group_id)
+        config = self._group.config
         initializing = self._group.states.initializing.get(topic.topic_id)
         is_committed_only = config.isolation_level == READ_COMMITTED
         return SharePartitionState(

@@ -6,13 +6,13 @@ Other modules of this folder change it.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kohort.coordinator.classic.classic_host import ClassicHost
 from kohort.coordinator.classic.classic_member import ANSWERED, Member
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.events.event_state import GroupEventState
 from kohort.coordinator.groups.group import CLASSIC, Group
+from kohort.coordinator.groups.group_host import GroupHost
 from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.coordinator.offsets.offsets_topic_records import group_key
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
@@ -55,7 +55,7 @@ class ClassicGroup(Group):
 
     group_type = CLASSIC
 
-    def __init__(self, coordinator: ClassicHost, group_id: str, partition: int, wall_ms: int) -> None:
+    def __init__(self, coordinator: GroupHost, group_id: str, partition: int, wall_ms: int) -> None:
         super().__init__(group_id, partition)
         self.coordinator = coordinator
         self.state = _EMPTY

@@ -6,10 +6,10 @@ It is the most frequent request: one function handles it and reads only what it 
 from typing import Final
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.protocol.errors import ErrorCode
 
 _NONE: Final = ErrorCode.none

@@ -8,7 +8,6 @@ from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import ANSWERED, Member
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import (
     UNFORESEEN,
@@ -29,6 +28,7 @@ from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.coordinator.effects import Cause, GroupWarning
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.shared_values import Protocols
 from kohort.protocol.errors import ErrorCode

@@ -1,15 +1,9 @@
-"""Validation of heartbeat requests, in Kafka's order (consumer-groups §5.1, §5.2)."""
+"""Validation of heartbeat requests, in Kafka's order, with Kafka's messages (consumer-groups §5.1, §5.2, §24)."""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.refusing import (
-    NO_SUBSCRIPTION,
-    OWNS_ON_JOINING,
-    unsupported_assignor,
-)
-from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_refusals import (
@@ -24,7 +18,25 @@ from kohort.coordinator.modern.group_refusals import (
     Refusal,
     fenced_epoch,
 )
+from kohort.coordinator.modern.modern_values import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+OWNS_ON_JOINING = Refusal(ErrorCode.invalid_request, "TopicPartitions must be empty when (re-)joining.")
+NO_SUBSCRIPTION = Refusal(
+    ErrorCode.invalid_request,
+    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+)
+
+
+def unsupported_assignor(name: str, supported: tuple[str, ...]) -> Refusal:
+    message = f"ServerAssignor {name} is not supported. Supported assignors: {', '.join(supported)}."
+    return Refusal(ErrorCode.unsupported_assignor, message)
+
+
+def invalid_regex(regex: str, reason: str) -> Refusal:
+    message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
+    return Refusal(ErrorCode.invalid_regular_expression, message)
 
 
 def is_served(settings: GroupSettings) -> bool:
@@ -48,9 +60,9 @@ def check_request(settings: GroupSettings, request: ConsumerGroupHeartbeatReques
     refusal = _check_joining(request) if epoch == 0 else None
     if refusal is not None:
         return refusal
-    if epoch == STEPPING_OUT_EPOCH and request.instance_id is None:
+    if epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
         return INSTANCE_ID_NULL
-    if epoch < STEPPING_OUT_EPOCH:
+    if epoch < STATIC_LEAVING_EPOCH:
         return EPOCH_INVALID
     assignors = settings.group_consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in assignors:

@@ -10,19 +10,26 @@ from uuid import UUID
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused, sync_refused
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import cause_of, expire, fence
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.progress import advance_member, keep_alive
-from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.static_members import Identity, find_or_replace, new_member_id
+from kohort.coordinator.consumer.reconciling import next_assignment
 from kohort.coordinator.consumer.subscribing import subscribe
-from kohort.coordinator.consumer.targets import compute, may_compute
-from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
+from kohort.coordinator.consumer.targets import compute
+from kohort.coordinator.consumer.values import ClassicMetadata, Kind, MemberMetadata
 from kohort.coordinator.effects import Cause, Reply
 from kohort.coordinator.groups.group import CONSUMER
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.modern.timers import start, stop
+from kohort.coordinator.modern.session_timers import (
+    cause_of,
+    expire_member,
+    keep_alive,
+    remove_members,
+    start,
+    stop,
+    watch_revocation,
+)
+from kohort.coordinator.modern.static_members import find_or_replace, new_member_id
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
@@ -57,34 +64,49 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     if not member_id and instance_id is None and joiner.needs_member_id:
         return join_refused(ErrorCode.member_id_required, new_member_id(group.coordinator))
-    changes = ChangeSet(group)
+    changes = GroupChanges(group)
     changes.ticket = joiner.ticket
     downgrade = _would_be_classic(group, instance_id)
     epoch_before = group.epoch
-    identity = _find(group, changes, member_id, instance_id)
-    if isinstance(identity, Refusal):
-        return join_refused(identity.error, "")
+    sender = _find(group, changes, member_id, instance_id)
+    if isinstance(sender, Refusal):
+        return join_refused(sender.error, "")
     subscription = _subscription(protocols)
     if subscription is None:
         changes.abandon(now_ms)
         return join_refused(ErrorCode.unknown_server_error, "")  # Kafka does not handle this case
-    metadata = _merged(identity.metadata, request, joiner, subscription, protocols)
-    subscribed = subscribe(group, changes, identity, metadata, now_ms)
-    member = group.members[identity.member_id]
+    old_metadata = group.unknown if sender is None else sender.metadata
+    member_id = (member_id or new_member_id(group.coordinator)) if sender is None else sender.member_id
+    metadata = _merged(old_metadata, request, joiner, subscription, protocols)
+    subscribed = subscribe(group, changes, member_id, old_metadata, metadata, now_ms)
+    member = group.members[member_id]
     owned = _owned(group, subscription)
     if downgrade:
         # A classic group whose target is due rebalances: until then no member receives partitions.
         rebalance = group.target_epoch < group.epoch
         if not rebalance:
-            advance_member(group, member, changes, owned, False, now_ms)
+            _advance(group, member, changes, owned, False, now_ms)
         _answer_as_classic(group, member, changes, request, joiner, now_ms, epoch_before, rebalance)
         return None
-    wall_ms = group.coordinator.wall_ms(now_ms)
-    if may_compute(group, wall_ms):
+    if group.is_target_due(group.coordinator.wall_ms(now_ms)):
         compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
-    advance_member(group, member, changes, owned, subscribed.changed, now_ms)
+    _advance(group, member, changes, owned, subscribed.changed, now_ms)
     _answer_when_written(group, member, changes, request, joiner, now_ms)
     return None
+
+
+def _advance(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    changes: GroupChanges,
+    owned: Mapping[UUID, frozenset[int]],
+    subscription_changed: bool,
+    now_ms: int,
+) -> None:
+    assignment = next_assignment(group, member, owned, subscription_changed)
+    if assignment is not None and assignment != member.current:
+        changes.make(Kind.CURRENT, member.member_id, assignment)
+        watch_revocation(group, member, now_ms)
 
 
 def _would_be_classic(group: ConsumerGroup, instance_id: str | None) -> bool:
@@ -113,11 +135,16 @@ def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | No
         return None
 
 
-def _find(group: ConsumerGroup, changes: ChangeSet, member_id: str, instance_id: str | None) -> Identity | Refusal:
+def _find(
+    group: ConsumerGroup, changes: GroupChanges, member_id: str, instance_id: str | None
+) -> ConsumerMember | Refusal | None:
     if instance_id is None or not member_id:
-        return find_or_replace(group, changes, member_id, 0, instance_id, classic=True)
+        sender: ConsumerMember | Refusal | None = find_or_replace(
+            group, changes, member_id, 0, instance_id, is_classic=True
+        )
+        return sender
     error = _check_member(group, member_id, instance_id)
-    return Refusal(error) if error is not ErrorCode.none else Identity(member_id, group.members[member_id].metadata)
+    return Refusal(error) if error is not ErrorCode.none else group.members[member_id]
 
 
 def _merged(
@@ -155,7 +182,7 @@ def _owned(group: ConsumerGroup, subscription: Subscription) -> Mapping[UUID, fr
 def _answer_when_written(
     group: ConsumerGroup,
     member: ConsumerMember,
-    changes: ChangeSet,
+    changes: GroupChanges,
     request: JoinGroupRequest,
     joiner: Joiner,
     now_ms: int,
@@ -182,7 +209,7 @@ def _answer_when_written(
 def _answer_as_classic(
     group: ConsumerGroup,
     member: ConsumerMember,
-    changes: ChangeSet,
+    changes: GroupChanges,
     request: JoinGroupRequest,
     joiner: Joiner,
     now_ms: int,
@@ -219,11 +246,11 @@ def _admitted(member: ConsumerMember, request: JoinGroupRequest) -> JoinGroupRes
 
 
 def _did_not_sync(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-    expire(group, member, "sync_timeout", now_ms)
+    expire_member(group, member, "sync_timeout", now_ms)
 
 
 def _did_not_rejoin(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-    expire(group, member, "barrier_timeout", now_ms)
+    expire_member(group, member, "barrier_timeout", now_ms)
 
 
 # SyncGroup, Heartbeat
@@ -285,7 +312,7 @@ def heartbeat(
         return ErrorCode.illegal_generation
     keep_alive(group, member, now_ms)
     if member.stats is not None:
-        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
+        group.coordinator.observer.heartbeat_received(group, member, now_ms)
     if not _should_rejoin(group, member):
         return ErrorCode.none
     if member.join_timer is None or member.join_timer.completed:
@@ -339,7 +366,7 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest, ticket: object, now_
         answer = response if error is ErrorCode.none else LeaveGroupResponse(error_code=error, members=())
         group.coordinator.effects.append(Reply(ticket, answer))
 
-    fence(group, leavers.values(), Cause("leave_explicit", *_last_identity(leavers)), now_ms, written)
+    remove_members(group, leavers.values(), Cause("leave_explicit", *_last_identity(leavers)), now_ms, written)
     return None
 
 

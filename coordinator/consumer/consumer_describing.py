@@ -1,51 +1,27 @@
-"""Response to ConsumerGroupDescribe (consumer-groups §16.1)."""
+"""Entry of a group in the response to ConsumerGroupDescribe (consumer-groups §16.1)."""
 
 from collections.abc import Mapping
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.refusing import not_a_consumer_group
 from kohort.coordinator.consumer.targets import preferred_assignor
-from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.group_refusals import group_missing
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
-def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """Describe a group, or return INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or the error of an unavailable partition."""
-    if not group_id:
-        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
-    group = coordinator.described_group(group_id)
-    if isinstance(group, ConsumerGroup):
-        return _described(group)
-    error = coordinator.availability(group_id)
-    if error is not ErrorCode.none:
-        return DescribedGroup(error_code=error, group_id=group_id)
-    refusal = (group_missing if group is None else not_a_consumer_group)(group_id)
-    return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
-
-
-def _described(group: ConsumerGroup) -> DescribedGroup:
+def described(group: ConsumerGroup) -> DescribedGroup:
     return DescribedGroup(
         error_code=ErrorCode.none,
         group_id=group.group_id,
-        group_state=group.state.value,
+        group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=preferred_assignor(group),
-        members=tuple(
-            _member(group, member) for member in in_table_order(group.members.values(), _hash_of, group.most_members)
-        ),
+        members=tuple(_member(group, member) for member in group.members_in_table_order()),
     )
-
-
-def _hash_of(member: ConsumerMember) -> int:
-    return member.java_hash
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:

@@ -1,32 +1,32 @@
 """ConsumerGroupHeartbeat: takes a member's subscription and partitions, returns its assignment (consumer-groups §5)."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from kohort.coordinator.consumer.checks import check_epoch, check_request
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.checks import check_epoch, check_request, invalid_regex
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.group_lookup import find_or_create
 from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_assignment
 from kohort.coordinator.consumer.patterns import find_regex_error
-from kohort.coordinator.consumer.progress import advance_member, keep_alive
-from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, invalid_regex, not_a_consumer_group
-from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
-from kohort.coordinator.consumer.static_members import find_or_replace
+from kohort.coordinator.consumer.reconciling import next_assignment
+from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.subscribing import subscribe
-from kohort.coordinator.consumer.targets import compute, may_compute
-from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
+from kohort.coordinator.consumer.targets import compute
+from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.groups.group import CONSUMER
-from kohort.coordinator.modern.group_refusals import Refusal, group_full, group_missing
-from kohort.coordinator.modern.instances import find_member
-from kohort.coordinator.modern.timers import extend_session
+from kohort.coordinator.modern.epoch_heartbeat import Heartbeat, Sender
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_refusals import Refusal, group_full
+from kohort.coordinator.modern.modern_group import ModernGroup
+from kohort.coordinator.modern.session_timers import cause_of, extend_session
+from kohort.coordinator.modern.static_members import find_or_replace
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -35,16 +35,6 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
     in_epoch,
 )
-
-
-class Sender(NamedTuple):
-    """Details of the sender that are not part of the heartbeat request."""
-
-    ticket: Any
-    client_id: str
-    client_host: str  # in Java's notation: `/127.0.0.1`
-    version: int
-    sees_topic: SeesTopic = sees_all  # whether a pattern of the sender may match a topic
 
 
 def consumer_group_heartbeat(
@@ -59,9 +49,7 @@ def consumer_group_heartbeat(
     refusal = check_request(coordinator.settings, request, sender.version)
     if refusal is not None:
         return refused(refusal)
-    if request.member_epoch < 0:
-        return _leave(coordinator, request, sender, now_ms)
-    group = coordinator.consumer_group(request.group_id)
+    group = coordinator.consumer_group(request.group_id) if request.member_epoch > 0 else None
     if group is not None:
         member = _with_nothing_new(group, request, sender)
         if member is not None:
@@ -72,7 +60,10 @@ def consumer_group_heartbeat(
             if steady is not None:
                 _take_next_epoch(group, member, steady, sender, now_ms)
                 return None
-    return _process(coordinator, request, sender, now_ms)
+    answer: ConsumerGroupHeartbeatResponse | None = ConsumerHeartbeat(
+        coordinator, request, request.instance_id, sender, now_ms
+    ).handle()
+    return answer
 
 
 def nothing_new(
@@ -95,8 +86,8 @@ def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-# Heartbeats without changes. Both paths return the response of `_process` in a fraction of the time: the first one is
-# the most frequent of all, and the second one serves nearly all members of a large group after each change.
+# Heartbeats without changes. Both paths return the response of `ConsumerHeartbeat` in a fraction of the time: the first
+# one is the most frequent of all, and the second one serves nearly all members of a large group after each change.
 
 
 def _with_nothing_new(
@@ -127,9 +118,9 @@ def _keep_unchanged(
     group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse:
     if member.stats is not None:
-        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
-    config = group.coordinator.consumer_config(group.group_id)
-    extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
+        group.coordinator.observer.heartbeat_received(group, member, now_ms)
+    config = group.coordinator.configs[CONSUMER](group.group_id)  # as in `group.config`, without a call
+    extend_session(group, member, config.session_timeout_ms, now_ms)
     if group.regex_counts:
         resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     response, epoch, interval_ms = member.unchanged, member.current.epoch, config.heartbeat_interval_ms
@@ -144,7 +135,7 @@ def _behind_unwritten(
     """Return the response, or None if it follows the pending writes of the group."""
     if group.group_id not in group.coordinator.unwritten:
         return response
-    ChangeSet(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
+    GroupChanges(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
     return None
 
 
@@ -165,11 +156,11 @@ def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupH
 def _take_next_epoch(
     group: ConsumerGroup, member: ConsumerMember, steady: SteadyAssignment, sender: Sender, now_ms: int
 ) -> None:
-    config = group.coordinator.consumer_config(group.group_id)
+    config = group.coordinator.configs[CONSUMER](group.group_id)  # as in `group.config`, without a call
     changes = NextEpoch(group, member, steady)
-    extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
+    extend_session(group, member, config.session_timeout_ms, now_ms)
     if member.stats is not None:
-        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
+        group.coordinator.observer.heartbeat_received(group, member, now_ms)
     if group.regex_counts:
         resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     changes.ticket = sender.ticket
@@ -177,72 +168,107 @@ def _take_next_epoch(
     changes.write(now_ms, steady.cause, _replying(group, sender, response))
 
 
+def _replying(group: ConsumerGroup, sender: Sender, response: ConsumerGroupHeartbeatResponse) -> OnWritten:
+    effects = group.coordinator.effects
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        answer = response if error is ErrorCode.none else refused(Refusal(error))
+        effects.append(Reply(sender.ticket, answer))
+
+    return written
+
+
 # All other heartbeats
 
 
-def _process(
-    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
-) -> ConsumerGroupHeartbeatResponse | None:
-    lookup = find_or_create(coordinator, request, now_ms)
-    if isinstance(lookup, Refusal):
-        return refused(lookup)
-    group, changes = lookup
-    refusal = _update_member(group, changes, request, sender, now_ms)
-    if refusal is not None:
-        changes.abandon(now_ms)
-        _report_refusal(coordinator, request, refusal, sender)
-        return refused(refusal)
-    return None
+class ConsumerHeartbeat(Heartbeat):
+    """Heartbeat of a member of the consumer protocol."""
 
+    __slots__ = ("is_homogeneous", "reported")
 
-def _report_refusal(
-    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, refusal: Refusal, sender: Sender
-) -> None:
-    group = coordinator.consumer_group(request.group_id)
-    if group is not None:
-        identity = request.member_id, request.instance_id, request.member_epoch
-        coordinator.consumer_observer.refused(group, *identity, refusal.error, sender.ticket)
+    group_type = CONSUMER
+    response_class = ConsumerGroupHeartbeatResponse
 
+    is_homogeneous: bool
+    reported: Mapping[UUID, frozenset[int]] | None
 
-def _update_member(
-    group: ConsumerGroup, changes: ChangeSet, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
-) -> Refusal | None:
-    """Process a heartbeat in its group. After an error the caller must undo the changes."""
-    settings = group.coordinator.settings
-    limit = settings.group_consumer_max_size
-    if len(group.members) >= limit and request.member_id not in group.members:
-        is_static = request.instance_id in group.static_members
-        if not (is_static and settings.rules.admits_static_members_to_full_groups):
+    def replace_classic(self, classic: ClassicGroup) -> tuple[ModernGroup, GroupChanges] | Refusal:
+        from kohort.coordinator import group_conversion  # only needed when a group changes its protocol
+
+        coordinator = self.coordinator
+        if classic.state is State.EMPTY:
+            return group_conversion.replace_empty_classic_group(coordinator, classic, self.now_ms)
+        refusal = self._check_in_classic(classic) if group_conversion.may_upgrade(coordinator, classic) else None
+        return refusal or group_conversion.upgrade(coordinator, classic, self.now_ms)
+
+    def _check_in_classic(self, classic: ClassicGroup) -> Refusal | None:
+        """Return the error that the member would receive after a conversion, which makes the conversion unnecessary."""
+        limit = self.coordinator.settings.group_consumer_max_size
+        if len(classic.members) >= limit and self.member_id not in classic.members:
             return group_full(CONSUMER, limit)
-    identity = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
-    if isinstance(identity, Refusal):
-        return identity
-    reported = _reported(request)
-    old_member = group.members.get(identity.member_id)
-    refusal = None if old_member is None else check_epoch(old_member, request.member_epoch, reported)
-    if refusal is not None:
-        return refusal
-    metadata = _merged(identity.metadata, request, sender)
-    if _is_new_regex(group, metadata):
-        reason = find_regex_error(metadata.topic_regex)
-        if reason is not None:
-            return invalid_regex(metadata.topic_regex, reason)
-    subscribed = subscribe(group, changes, identity, metadata, now_ms, sender.sees_topic)
-    member = group.members[identity.member_id]
-    old_assigned = member.current.assigned
-    wall_ms = group.coordinator.wall_ms(now_ms)
-    if may_compute(group, wall_ms):
-        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
-    if not advance_member(group, member, changes, reported, subscribed.changed, now_ms):
-        return UNKNOWN_STATE
-    keep_alive(group, member, now_ms)
-    if old_member is not None and member.stats is not None:
-        group.coordinator.consumer_observer.heartbeat_received(group, member, now_ms)
-    changes.ticket = sender.ticket
-    response = _response(group, member, request, old_assigned)
-    cause = "join_new" if old_member is None else "metadata_changed" if subscribed.changed else "sent_a_heartbeat"
-    changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
-    return None
+        regex = self.request.subscribed_topic_regex
+        return _check_regex(regex) if regex else None
+
+    def find_sender(self) -> Any:
+        group, request = self.group, self.request
+        limit = group.max_size
+        if len(group.members) >= limit and self.member_id not in group.members:
+            is_static = self.instance_id in group.static_members
+            if not (is_static and group.coordinator.settings.rules.admits_static_members_to_full_groups):
+                return group_full(CONSUMER, limit)
+        member = find_or_replace(group, self.changes, self.member_id, request.member_epoch, self.instance_id)
+        self.reported = _reported(request)
+        if member is None or isinstance(member, Refusal):
+            return member
+        return check_epoch(member, request.member_epoch, self.reported) or member
+
+    def update_member(self) -> Refusal | None:
+        group = self.group
+        old_metadata = group.unknown if self.member is None else self.member.metadata
+        metadata = _merged(old_metadata, self.request, self.sender)
+        regex = metadata.topic_regex
+        refusal = _check_regex(regex) if regex and regex not in group.regex_counts else None
+        if refusal is not None:
+            return refusal
+        subscribed = subscribe(
+            group, self.changes, self.member_id, old_metadata, metadata, self.now_ms, self.sender.sees_topic
+        )
+        self.has_changed, self.is_homogeneous = subscribed
+        self.member = group.members[self.member_id]
+        return None
+
+    def update_target(self) -> Refusal | None:
+        group = self.group
+        if group.is_target_due(self.coordinator.wall_ms(self.now_ms)):
+            vote = self.member.metadata.assignor
+            compute(group, self.changes, self.now_ms, homogeneous=self.is_homogeneous, own_vote=vote)
+        return None
+
+    def next_assignment(self) -> CurrentAssignment | None:
+        return next_assignment(self.group, self.member, self.reported, self.has_changed)
+
+    def respond(self) -> ConsumerGroupHeartbeatResponse:
+        """Build the response.
+
+        It contains the assignment when a member joins, sends all fields, or gets a different assignment.
+        """
+        group, member, request = self.group, self.member, self.request
+        if not self.is_new and member.stats is not None:
+            self.coordinator.observer.heartbeat_received(group, member, self.now_ms)
+        is_full_request = (
+            request.rebalance_timeout_ms != -1
+            and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+            and request.topic_partitions is not None
+        )
+        current = member.current
+        with_assignment = request.member_epoch == 0 or is_full_request or current.assigned != self.old_assigned
+        return ConsumerGroupHeartbeatResponse(
+            error_code=ErrorCode.none,
+            member_id=member.member_id,
+            member_epoch=current.epoch,
+            heartbeat_interval_ms=group.config.heartbeat_interval_ms,
+            assignment=_assignment(current.assigned) if with_assignment else None,
+        )
 
 
 def _merged(old_metadata: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> MemberMetadata:
@@ -277,8 +303,9 @@ def _keeps_metadata(old_metadata: MemberMetadata, request: ConsumerGroupHeartbea
     )
 
 
-def _is_new_regex(group: ConsumerGroup, metadata: MemberMetadata) -> bool:
-    return bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
+def _check_regex(regex: str) -> Refusal | None:
+    reason = find_regex_error(regex)
+    return None if reason is None else invalid_regex(regex, reason)
 
 
 def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset[int]] | None:
@@ -292,30 +319,6 @@ def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset
     return owned
 
 
-def _response(
-    group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, old_assigned: Owned
-) -> ConsumerGroupHeartbeatResponse:
-    """Build the response.
-
-    It contains the assignment when a member joins, sends all fields, or gets a different assignment.
-    """
-    is_full_request = (
-        request.rebalance_timeout_ms != -1
-        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
-        and request.topic_partitions is not None
-    )
-    assigned = member.current.assigned
-    return ConsumerGroupHeartbeatResponse(
-        error_code=ErrorCode.none,
-        member_id=member.member_id,
-        member_epoch=member.current.epoch,
-        heartbeat_interval_ms=group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms,
-        assignment=_assignment(assigned)
-        if request.member_epoch == 0 or is_full_request or assigned != old_assigned
-        else None,
-    )
-
-
 def _assignment(assigned: Owned) -> Assignment:
     return Assignment(
         topic_partitions=tuple(
@@ -323,41 +326,3 @@ def _assignment(assigned: Owned) -> Assignment:
             for topic_id, partitions in assigned.items()
         )
     )
-
-
-def _replying(group: ConsumerGroup, sender: Sender, response: ConsumerGroupHeartbeatResponse) -> OnWritten:
-    effects = group.coordinator.effects
-
-    def written(error: ErrorCode, now_ms: int) -> None:
-        answer = response if error is ErrorCode.none else refused(Refusal(error))
-        effects.append(Reply(sender.ticket, answer))
-
-    return written
-
-
-# Leaving
-
-
-def _leave(
-    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
-) -> ConsumerGroupHeartbeatResponse | None:
-    group = coordinator.consumer_group(request.group_id)
-    if group is None:
-        error = coordinator.availability(request.group_id)
-        if error is not ErrorCode.none:
-            return refused(Refusal(error))
-        has_other_type = request.group_id in coordinator.groups
-        return refused(not_a_consumer_group(request.group_id) if has_other_type else group_missing(request.group_id))
-    member = find_member(group, request.member_id, request.instance_id)
-    if isinstance(member, Refusal):
-        _report_refusal(coordinator, request, member, sender)
-        return refused(member)
-    response = ConsumerGroupHeartbeatResponse(
-        error_code=ErrorCode.none, member_id=member.member_id, member_epoch=request.member_epoch
-    )
-    on_written = _replying(group, sender, response)
-    if request.member_epoch == LEAVING_EPOCH:
-        fence(group, [member], cause_of(member, "leave_explicit"), now_ms, on_written)
-    else:
-        step_out(group, member, now_ms, on_written)
-    return None

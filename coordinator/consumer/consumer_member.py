@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.modern.modern_member import ModernMember
+from kohort.coordinator.modern.modern_group import ModernMember
+from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -23,18 +25,18 @@ class ConsumerMember(ModernMember):
         "current",
         "join_timer",
         "metadata",
-        "revocation",
         "stats",
         "steady_assignment",
         "sync_timer",
         "unchanged",
     )
 
+    first = FIRST
+
     def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
         super().__init__(member_id)
         self.metadata = metadata
         self.current = current
-        self.revocation: DelayedOperation | None = None  # removes a member that does not revoke partitions in time
         self.join_timer: DelayedOperation | None = None  # removes a classic member that should rejoin and does not
         self.sync_timer: DelayedOperation | None = None  # removes a classic member that joined and does not sync
         # Statistics of its heartbeats and commits, while there is an event source.
@@ -45,14 +47,28 @@ class ConsumerMember(ModernMember):
         self.steady_assignment: SteadyAssignment | None = None
 
     def take_timers(self) -> Iterable[DelayedOperation | None]:
-        timers = (*super().take_timers(), self.revocation, self.join_timer, self.sync_timer)
-        self.revocation = self.join_timer = self.sync_timer = None
+        timers = (*super().take_timers(), self.join_timer, self.sync_timer)
+        self.join_timer = self.sync_timer = None
         return timers
 
     @property
     def is_classic(self) -> bool:
         return self.metadata.classic is not None
 
+    @property
+    def must_revoke(self) -> bool:
+        return self.current.state is MemberState.UNREVOKED_PARTITIONS and not self.is_classic
+
     def has_reached(self, epoch: int) -> bool:
         """Return whether the member has exactly the partitions of the target of that epoch."""
         return self.current.state is MemberState.STABLE and self.current.epoch == epoch
+
+    def suspended(self) -> CurrentAssignment:
+        return self.current._replace(epoch=STATIC_LEAVING_EPOCH, assigned=self._assigned_since_0(), revoking={})
+
+    def transferred(self) -> CurrentAssignment:
+        current = self.current
+        return CurrentAssignment(state=current.state, assigned=self._assigned_since_0(), revoking=current.revoking)
+
+    def _assigned_since_0(self) -> dict[UUID, dict[int, int]]:
+        return {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in self.current.assigned.items()}

@@ -11,7 +11,7 @@ from kohort.groups.group_view import GroupView
 
 
 def view_of(group: ConsumerGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
-    config = group.coordinator.consumer_config(group.group_id)
+    config = group.config
     return GroupView(
         group_id=group.group_id,
         type=CONSUMER,

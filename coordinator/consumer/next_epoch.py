@@ -3,14 +3,14 @@
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, Owned
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_values import Target
 
 
-class NextEpoch(ChangeSet):
+class NextEpoch(GroupChanges):
     """Moves a member to the epoch of its group and changes nothing else."""
 
     __slots__ = ("_record",)

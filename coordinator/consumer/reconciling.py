@@ -7,13 +7,41 @@ Source: Kafka's `CurrentAssignmentBuilder`.
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
+from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.values import CurrentAssignment, Owned
 from kohort.coordinator.modern.modern_values import Target
 
 Reported = Mapping[UUID, Collection[int]]  # partitions that a member reports as its own
 
 FreeOf = Callable[[UUID, list[int]], list[int]]  # selects the partitions of a topic that no other member owns
+
+
+def next_assignment(
+    group: ConsumerGroup, member: ConsumerMember, reported: Reported | None, subscription_changed: bool
+) -> CurrentAssignment | None:
+    """Return the next assignment of a member, the current one, or None if the member must be fenced."""
+    if not subscription_changed and member.has_reached(group.target_epoch):
+        return member.current
+    member_id = member.member_id
+
+    def free_of(topic_id: UUID, partitions: list[int]) -> list[int]:
+        owners = group.owners.get(topic_id)
+        if not owners:
+            return partitions
+        return [partition for partition in partitions if owners.get(partition, member_id) == member_id]
+
+    return reconcile(
+        member.current,
+        group.target_of(member_id),
+        group.target_epoch,
+        reported=reported,
+        subscription_changed=subscription_changed,
+        subscribed=topic_ids(group, member.metadata),
+        free_of=free_of,
+    )
 
 
 def reconcile(

@@ -1,23 +1,16 @@
 """Matches the patterns of a group with topics, in the background (consumer-groups §12.3, §12.4)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.patterns import matcher
-from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.background_work import SteppedWork
-from kohort.coordinator.modern.group_epochs import bump, current_hash
+from kohort.coordinator.modern.epoch_heartbeat import SeesTopic, sees_all
+from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.protocol.errors import ErrorCode
-
-SeesTopic = Callable[[str], bool]  # whether the sender may find a topic: Kafka omits topics that it must not describe
-
-
-def sees_all(name: str) -> bool:
-    return True
-
 
 # Names that are compared with a pattern in one slice. A slow pattern takes a millisecond for a name of 249 characters.
 NAMES_AT_ONCE = 48
@@ -94,7 +87,7 @@ def _resolve(group: ConsumerGroup, sees_topic: SeesTopic) -> Generator[None, Non
 
 def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
     wall_ms = group.coordinator.wall_ms(now_ms)
-    changes = ChangeSet(group)
+    changes = GroupChanges(group)
     changed = False
     for regex, topics in matched.topics.items():
         if regex not in group.regex_counts:
@@ -102,8 +95,8 @@ def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
         resolved = group.regexes.get(regex)
         changed |= topics != (() if resolved is None else resolved.topics)
         changes.make(Kind.REGEX, regex, ResolvedRegex(topics, matched.version, wall_ms))
-    if changed or current_hash(group) != group.metadata_hash:
-        bump(group, changes)
+    if changed or group.current_hash() != group.metadata_hash:
+        changes.bump()
         group.checked_version = matched.version
         changes.epoch_cause = "regex_changed" if changed else "topic_metadata_changed"
     changes.write(now_ms, Cause("regex_changed"), _ignored)

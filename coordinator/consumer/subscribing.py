@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
-from kohort.coordinator.consumer.static_members import Identity
+from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
-from kohort.coordinator.modern.group_epochs import bump, notice_topics
+from kohort.coordinator.modern.epoch_heartbeat import SeesTopic, sees_all
+from kohort.coordinator.modern.group_changes import GroupChanges
 
 
 class Subscribed(NamedTuple):
@@ -20,13 +19,14 @@ class Subscribed(NamedTuple):
 
 def subscribe(
     group: ConsumerGroup,
-    changes: ChangeSet,
-    identity: Identity,
+    changes: GroupChanges,
+    member_id: str,
+    old_metadata: MemberMetadata,
     metadata: MemberMetadata,
     now_ms: int,
     sees_topic: SeesTopic = sees_all,
 ) -> Subscribed:
-    """Store the new metadata of a member.
+    """Store the new metadata of a member, which is added if it is new.
 
     The group gets a new epoch if the names have changed, if the pattern has changed and the matches of the new one are
     known, or if topics were created, deleted or expanded. A new pattern counts when it is resolved.
@@ -34,15 +34,14 @@ def subscribe(
     Kafka compares subscriptions only if the epoch or the topics have changed. Otherwise the previous result is kept: a
     new member that subscribes to nothing receives partitions like the others (`subscriptionType`).
     """
-    old_metadata = identity.metadata
     were_homogeneous = is_homogeneous(group)
     new_regex = bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
-    is_new = identity.member_id not in group.members
+    is_new = member_id not in group.members
     rules = group.coordinator.settings.rules
     changes_vote = rules.bumps_epoch_for_assignors and metadata.assignor != old_metadata.assignor
     old_assignor = preferred_assignor(group) if changes_vote else ""
     if metadata != old_metadata or is_new:
-        changes.make(Kind.MEMBER, identity.member_id, metadata)
+        changes.make(Kind.MEMBER, member_id, metadata)
     regex_changed = metadata.topic_regex != old_metadata.topic_regex
     names_changed = metadata.topic_names != old_metadata.topic_names
     resolve_if_due(group, now_ms, sees_topic, new_regex=new_regex)
@@ -50,19 +49,19 @@ def subscribe(
         _forget_unused(group, changes, old_metadata.topic_regex)
     bumped = names_changed or (regex_changed and (not metadata.topic_regex or metadata.topic_regex in group.regexes))
     if bumped:
-        bump(group, changes)
+        changes.bump()
         group.checked_version = group.coordinator.topics.version
         changes.epoch_cause = "" if is_new else "metadata_changed"
         is_checked = True
     else:
-        is_checked = notice_topics(group, changes)
+        is_checked = changes.notice_topics()
         if changes_vote and not changes.epoch_cause and preferred_assignor(group) != old_assignor:
-            bump(group, changes)
+            changes.bump()
             changes.epoch_cause = "metadata_changed"
     homogeneous = is_homogeneous(group) if is_checked else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
 
 
-def _forget_unused(group: ConsumerGroup, changes: ChangeSet, regex: str) -> None:
+def _forget_unused(group: ConsumerGroup, changes: GroupChanges, regex: str) -> None:
     if regex and regex not in group.regex_counts and regex in group.regexes:
         changes.make(Kind.REGEX, regex, None)

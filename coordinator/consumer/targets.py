@@ -6,13 +6,13 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
-from kohort.coordinator.consumer.request_changes import ChangeSet
-from kohort.coordinator.consumer.values import Kind, MemberMetadata
+from kohort.coordinator.consumer.consumer_member import FIRST
+from kohort.coordinator.consumer.values import MemberMetadata
 from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import hash_of_id, in_assignors_order, in_map_order, in_table_order
-from kohort.coordinator.modern.group_epochs import is_target_due
-from kohort.coordinator.modern.modern_values import Target, TargetEpoch
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.modern_group import hash_of_member
+from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import targets_of
 
 
@@ -25,11 +25,9 @@ class Inputs(NamedTuple):
     homogeneous: bool  # whether all members subscribe to the same topics
 
 
-def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
-    return is_target_due(group, group.coordinator.consumer_config(group.group_id).assignment_interval_ms, wall_ms)
-
-
-def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
+def compute(
+    group: ConsumerGroup, changes: GroupChanges, now_ms: int, *, homogeneous: bool, own_vote: str | None
+) -> None:
     """Compute the target for the group epoch and add a change for each member whose target changes.
 
     If that takes long, the target stays due and is computed in the background; see preparing.py.
@@ -38,7 +36,8 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
         homogeneous: Whether all members count as subscribed to the same topics.
         own_vote: The assignor that the sender of the request prefers.
     """
-    began_us = group.measured_from_us()
+    observer = group.coordinator.observer
+    began_us = observer.measured_from_us()
     counts = _counts(group)
     members: dict[str, Subscriber] = {}
     for member_id in _in_order(group):
@@ -54,12 +53,8 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
         targets = targets_of(group, inputs, steps, now_ms)
     if targets is None:
         return
-    for member_id in members:
-        target, old_target = targets.get(member_id, {}), group.targets.get(member_id)
-        if target is not old_target and target != old_target:
-            changes.make(Kind.TARGET, member_id, target)
-    changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
-    changes.assignor_us = group.measured_us(began_us)
+    changes.set_targets({member_id: targets.get(member_id, {}) for member_id in members}, now_ms)
+    changes.assignor_us = observer.measured_us(began_us)
     if preparation is not None and preparation.targets is targets:
         changes.assignor_us += preparation.spent_us
 
@@ -67,11 +62,9 @@ def compute(group: ConsumerGroup, changes: ChangeSet, now_ms: int, *, homogeneou
 def _in_order(group: ConsumerGroup) -> list[str]:
     assigned = [member for member in group.members.values() if member.current is not FIRST]
     new_members = [member for member in group.members.values() if member.current is FIRST]
-    return [member.member_id for member in in_assignors_order(assigned, new_members, _hash_of, group.most_members)]
-
-
-def _hash_of(member: ConsumerMember) -> int:
-    return member.java_hash
+    return [
+        member.member_id for member in in_assignors_order(assigned, new_members, hash_of_member, group.most_members)
+    ]
 
 
 def _counts(group: ConsumerGroup) -> dict[UUID, int]:

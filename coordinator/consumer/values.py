@@ -14,9 +14,6 @@ Owned = Mapping[UUID, Mapping[int, int]]  # assignment epochs by topic and parti
 
 NOTHING: dict[UUID, dict[int, int]] = {}
 
-LEAVING_EPOCH = -1
-STEPPING_OUT_EPOCH = -2  # a static member leaves temporarily; it has this epoch until it is back
-
 
 class Kind(IntEnum):
     """Record types; the value is the type in a record's key."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
-from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
@@ -20,6 +19,7 @@ from kohort.coordinator.events.event_state import FENCED, GroupEventState
 from kohort.coordinator.events.event_timers import HalfTime
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.subscriptions import find_change, owned_by, topics_in
+from kohort.coordinator.groups.observer import Observer
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
@@ -280,16 +280,14 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
     def heartbeat_gap(self, group: "ClassicGroup", member: "Member", gap_ms: int) -> None:
         self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
 
-    def committed(self, group: "ClassicGroup | None", member_id: str, partitions: int) -> None:
+    def committed(self, group: Any, member_id: str, partitions: int) -> None:
         member = None if group is None else group.members.get(member_id)
         if member is not None:
             stats = self.stats_of(member)
             stats.commits += 1
             stats.committed_partitions += partitions
 
-    def commit_rejected(
-        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
-    ) -> None:
+    def commit_rejected(self, group: Any, member_id: str, epoch: int, error: ErrorCode, ticket: object | None) -> None:
         """Report the first rejection of its type at once, and the number of later ones once a minute."""
         member = group.members.get(member_id)
         if member is not None:
@@ -297,8 +295,8 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             client = self._client(None, member)
         else:
             client = NOBODY_KNOWN if ticket is None else self.client_of(ticket)
-        if self.of(group).refusals.is_first(member_id, name_of(error), client, generation_id):
-            self._rejected(group, member_id, name_of(error), client, generation_id, None)
+        if self.of(group).refusals.is_first(member_id, name_of(error), client, epoch):
+            self._rejected(group, member_id, name_of(error), client, epoch, None)
 
     def _rejected(
         self, group: "ClassicGroup", member_id: str, error: str, client: Client, generation_id: int, more: int | None
@@ -341,7 +339,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         # A group that a JoinGroup creates has no members yet, but it gets its type soon.
         self._emit("group_created", group, cause=cause, members=0, group_type="simple" if cause is None else "classic")
 
-    def group_gone(self, group: "ClassicGroup", cause: str) -> None:
+    def group_gone(self, group: Any, cause: str) -> None:
         for member in group.members.values():
             self.flush_stats_of(group, member)
         self.flush_refusals(group)
@@ -353,7 +351,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             offset = self.coordinator.appended_offset if event_cause == "group_deleted" else None
             self._emit("group_deleted", group, state=True, cause=event_cause, log_offset=offset)
 
-    def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
+    def offsets_expired(self, group: Any, partitions: int) -> None:
         self._emit("offsets_expired", group, partitions=partitions, log_offset=self.coordinator.appended_offset)
 
 

@@ -7,15 +7,16 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
-from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
-from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
+from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.modern_batch_events import BatchEvent, named_partitions
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.groups.group import CONSUMER
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -31,7 +32,7 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     stable = MemberState.STABLE
     unrevoked = MemberState.UNREVOKED_PARTITIONS
 
-    def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: ChangeSet, cause: Cause) -> None:
+    def __init__(self, emitter: "EventEmitter", state: ConsumerEventState, changes: GroupChanges, cause: Cause) -> None:
         converts = changes.converts
         super().__init__(emitter, state, changes, cause, 0 if converts is None else converts.carried_over)
         self._converts = converts
@@ -81,7 +82,7 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
                 yield self._removed(name, old)
         for name, old_assignment in self._old_assignments.items():
             member = self._group.members.get(name)
-            if member is not None and old_assignment.epoch != STEPPING_OUT_EPOCH == member.current.epoch:
+            if member is not None and old_assignment.epoch != STATIC_LEAVING_EPOCH == member.current.epoch:
                 kept = sum(map(len, member.current.assigned.values()))
                 yield self._of_member("member_stepped_out", name, Kind.CURRENT, partitions=kept)
 
@@ -100,7 +101,7 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
                 continue
             old_metadata = self._old_metadata[old]
             assert old_metadata is not None, "an instance ID belongs to an old member"
-            came_back = self._old_assignments.get(old, FIRST).epoch == STEPPING_OUT_EPOCH
+            came_back = self._old_assignments.get(old, FIRST).epoch == STATIC_LEAVING_EPOCH
             if (
                 (old in removed)
                 if old != name
@@ -182,14 +183,11 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
 
     def _step(self, name: str, old: CurrentAssignment, new: CurrentAssignment) -> Iterator[BatchEvent]:
         """Skip a static member that leaves temporarily: it keeps its partitions, and no other member waits for it."""
-        if new.epoch != STEPPING_OUT_EPOCH:
+        if new.epoch != STATIC_LEAVING_EPOCH:
             yield from super()._step(name, old, new)
             return
         self._state.owners.synced(name, owned_partitions(self._group, new), self._now_us)
         self._state.revoking_since_us.pop(name, None)
-
-    def _is_reconciled(self) -> bool:
-        return self._group.state in (GroupState.STABLE, GroupState.EMPTY)
 
     def _end_columns(self) -> tuple[dict[str, Any], dict[str, str]]:
         _, detail = super()._end_columns()
@@ -205,15 +203,9 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
     def _member_columns(self, name: str, metadata: MemberMetadata) -> dict[str, Any]:
         return {
             "instance_id": metadata.instance_id,
-            "session_timeout_ms": session_timeout_of(self._group, metadata),
+            "session_timeout_ms": self._group.session_timeout_of(self._group.members[name]),
             "rebalance_timeout_ms": metadata.rebalance_timeout_ms,
         }
-
-
-def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
-    if metadata.classic is not None:
-        return metadata.classic.session_timeout_ms
-    return group.coordinator.consumer_config(group.group_id).session_timeout_ms
 
 
 def owned_partitions(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
-from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.consumer.request_changes import ChangeSet
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events.consumer_batch_events import BatchEvents, owned_partitions, session_timeout_of
+from kohort.coordinator.events.consumer_batch_events import BatchEvents, owned_partitions
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
@@ -28,14 +25,15 @@ if TYPE_CHECKING:
 US_PER_MS = 1_000
 
 
-class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventState], ConsumerObserver):
+class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventState]):
     """Creates events of the consumer groups of one coordinator."""
 
+    group_type = CONSUMER
     assignor_of = staticmethod(preferred_assignor)
 
     def __init__(self, emitter: "ClassicEventEmitter") -> None:
         self._classic = emitter
-        super().__init__(emitter, CONSUMER)
+        super().__init__(emitter)
 
     # Batches of changes
 
@@ -46,7 +44,6 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         pending. If the change cannot be written, another event reports that the group was restored.
         """
         group = changes.group
-        assert isinstance(changes, ChangeSet), "consumer groups create these"
         assert isinstance(group, ConsumerGroup), "only observes consumer groups"
         state = self._state_before(group, changes)
         events = BatchEvents(self._emitter, state, changes, cause).create()
@@ -59,7 +56,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         self._report(changes, events)
         return lambda error, now_ms: self._report_restored(group) if error is not ErrorCode.none else None
 
-    def _state_before(self, group: ConsumerGroup, changes: ChangeSet) -> ConsumerEventState:
+    def _state_before(self, group: ConsumerGroup, changes: GroupChanges) -> ConsumerEventState:
         """Return the state of the group before a batch that was applied already."""
         converts = changes.converts
         if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
@@ -81,12 +78,6 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         detail = {"from": "classic", "to": CONSUMER}
         self._emit("group_converted", group, cause="group_store_failed", members=len(group.members), detail=detail)
 
-    def measured_from_us(self) -> int | None:
-        return self._emitter.now_us()
-
-    def measured_us(self, began_us: int | None) -> int:
-        return 0 if began_us is None else self._emitter.now_us() - began_us
-
     # Heartbeats and commits
 
     def heartbeat_received(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
@@ -96,7 +87,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
         gap_ms = now_ms - stats.last_active_ms
         stats.last_active_ms = now_ms
         stats.gaps[gap_ms] += 1
-        if gap_ms + gap_ms > session_timeout_of(group, member.metadata):
+        if gap_ms + gap_ms > group.session_timeout_of(member):
             self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
 
     def committed(self, group: ConsumerGroup, member_id: str, partitions: int) -> None:
@@ -144,8 +135,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
 
     def _new_state(self, group: ConsumerGroup) -> ConsumerEventState:
         owners = Owners({name: owned_partitions(group, member.current) for name, member in group.members.items()})
-        is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
-        return ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=is_open)
+        return ConsumerEventState(group.members, owners, self._emitter.now_us(), is_open=not group.is_reconciled)
 
     def _initialize(self, group: ConsumerGroup, rebalances: int = 0) -> None:
         super()._initialize(group, rebalances)
@@ -167,7 +157,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
             instance_id=member.metadata.instance_id,
             member_epoch=member.current.epoch,
             members=len(group.members),
-            session_timeout_ms=session_timeout_of(group, member.metadata),
+            session_timeout_ms=group.session_timeout_of(member),
             rebalance_timeout_ms=member.metadata.rebalance_timeout_ms,
             **values,
         )

@@ -6,19 +6,16 @@ on the same node report changes of records. Without a listener `GroupCoordinator
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.classic_event_source import ClassicEventSource
-from kohort.coordinator.events.consumer_event_source import ConsumerEventObserver
 from kohort.coordinator.events.event_timers import StatsTimer
-from kohort.coordinator.events.share_event_source import ShareEventObserver
 from kohort.coordinator.events.share_record_source import ShareRecordObserver
-from kohort.coordinator.events.streams_event_source import StreamsEventObserver
 from kohort.coordinator.groups.group import CLASSIC
-from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.streams.streams_group import StreamsGroup
+from kohort.coordinator.groups.group_types import MODERN_TYPES, import_code
+from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.groups.group import Group
@@ -26,45 +23,91 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class EventObserver(ClassicEventSource):
-    """Creates events of the groups of one coordinator."""
+    """Creates events of the groups of one coordinator: those of classic groups, others by the source of their type."""
 
     def __post_init__(self) -> None:
         for group in self.coordinator.of_type(CLASSIC):
             self.reset(group)
-        self.consumers = ConsumerEventObserver(self)
-        self.shares = ShareEventObserver(self)
-        self.streams = StreamsEventObserver(self)
+        self._sources: dict[str, Any] = {row.name: import_code(row.event_source)(self) for row in MODERN_TYPES}
         self.records = ShareRecordObserver(self)  # for records of the share partitions that this node leads
         StatsTimer(self.coordinator.purgatory, self.coordinator_ms(), self._flush_while_observing)
 
     def listen(self) -> None:
         """Start to observe the coordinator."""
-        self.coordinator.observe(self, self.consumers, self.shares, self.streams, self.records)
+        self.coordinator.observe(self, self.records)
+
+    # Groups of the newer protocols
+
+    def changed(self, changes: Any, cause: Cause) -> OnWritten | None:
+        on_written: OnWritten | None = self._sources[changes.group.group_type].changed(changes, cause)
+        return on_written
+
+    def taken_back(self, group: "Group") -> None:
+        self._sources[group.group_type].taken_back(group)
+
+    def refused(
+        self, group: "Group", member_id: str, instance_id: str | None, epoch: int, error: ErrorCode, ticket: object
+    ) -> None:
+        self._sources[group.group_type].refused(group, member_id, instance_id, epoch, error, ticket)
+
+    def heartbeat_received(self, group: "Group", member: Any, now_ms: int) -> None:
+        self._sources[group.group_type].heartbeat_received(group, member, now_ms)
+
+    # Groups of all types
+
+    def _source_of(self, group: "Group | None") -> Any:
+        """Return the source for events of a group of a newer protocol, or None if its events are created here."""
+        return None if group is None else self._sources.get(group.group_type)
+
+    def committed(self, group: "Group | None", member_id: str, partitions: int) -> None:
+        source = self._source_of(group)
+        if source is None:
+            super().committed(group, member_id, partitions)
+        else:
+            source.committed(group, member_id, partitions)
+
+    def commit_rejected(
+        self, group: "Group", member_id: str, epoch: int, error: ErrorCode, ticket: object | None
+    ) -> None:
+        source = self._source_of(group)
+        if source is None:
+            super().commit_rejected(group, member_id, epoch, error, ticket)
+        else:
+            source.commit_rejected(group, member_id, epoch, error, ticket)
+
+    def group_gone(self, group: "Group", cause: str) -> None:
+        source = self._source_of(group)
+        if source is None:
+            super().group_gone(group, cause)
+        else:
+            source.group_gone(group, cause)
+
+    def offsets_expired(self, group: "Group", partitions: int) -> None:
+        source = self._source_of(group)
+        if source is None:
+            super().offsets_expired(group, partitions)
+        else:
+            source.offsets_expired(group, partitions)
+
+    # Partitions
 
     def measured_from_us(self) -> int | None:
         return self.now_us()
 
+    def measured_us(self, began_us: int | None) -> int:
+        return 0 if began_us is None else self.now_us() - began_us  # None: observation had not started yet
+
     def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
-        load_us = self._since(began_us)
+        load_us = self.measured_us(began_us)
         self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
-            if isinstance(group, ConsumerGroup):
-                self.consumers.loaded(group, load_us)
-            elif isinstance(group, ShareGroup):
-                self.shares.loaded(group, load_us)
-            elif isinstance(group, StreamsGroup):
-                self.streams.loaded(group, load_us)
-            elif isinstance(group, ClassicGroup):
-                self.loaded(group, load_us)
+            source: Any = self._source_of(group) or self
+            source.loaded(group, load_us)
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
     def resigned(self, partition: int, began_us: int | None) -> None:
-        self._emit_of_partition("coordinator_resigned", partition, self._since(began_us))
+        self._emit_of_partition("coordinator_resigned", partition, self.measured_us(began_us))
         self._epochs.pop(partition, None)
-
-    def _since(self, began_us: int | None) -> int:
-        """Return the elapsed time, or 0 if observation had not started yet."""
-        return 0 if began_us is None else self.now_us() - began_us
 
     def stopping(self) -> None:
         self.flush_stats()
@@ -75,9 +118,8 @@ class EventObserver(ClassicEventSource):
         """Report heartbeats, commits and rejections since the last report."""
         for group in self.coordinator.of_type(CLASSIC):
             self.flush(group)
-        self.consumers.flush_stats()
-        self.shares.flush_stats()
-        self.streams.flush_stats()
+        for source in self._sources.values():
+            source.flush_stats()
 
     def _flush_while_observing(self) -> bool:
         if self.coordinator.observer is not self:

@@ -82,9 +82,6 @@ class ModernBatchEvents(Generic[StateT]):
         """Create the events of changed assignments."""
         raise NotImplementedError
 
-    def _is_reconciled(self) -> bool:
-        raise NotImplementedError
-
     def _assignor(self) -> str:
         raise NotImplementedError
 
@@ -97,7 +94,9 @@ class ModernBatchEvents(Generic[StateT]):
         return getattr(metadata, "instance_id", None)  # share groups have no static members
 
     def _software_of(self, name: str) -> str | None:
-        return None
+        """Return the client software, which is only known in a request of the member for itself."""
+        ticket = self._changes.ticket if name == self._cause.member_id else None
+        return None if ticket is None else self._emitter.client_of(ticket).client_software
 
     def _bumped_state(self) -> str:
         """Return the state after an increment of the group epoch."""
@@ -174,7 +173,7 @@ class ModernBatchEvents(Generic[StateT]):
 
     def _end(self) -> Iterator[BatchEvent]:
         state, group = self._state, self._group
-        if not state.is_open or not self._is_reconciled():
+        if not state.is_open or not group.is_reconciled:
             return
         columns, detail = self._end_columns()
         took_us = self._since_bump_us()

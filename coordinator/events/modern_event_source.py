@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import FENCED, EpochEventState
 from kohort.coordinator.events.modern_batch_events import BatchEvent, StateT, modern_event
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.modern.modern_observer import ModernObserver
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
@@ -20,28 +21,40 @@ GroupT = TypeVar("GroupT", bound=ModernGroup)
 FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id)
 
 
-class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
+class ModernEventObserver(Generic[GroupT, StateT]):
     """Creates events of the groups of one protocol and one coordinator."""
 
-    def __init__(self, emitter: "EventEmitter", group_type: str) -> None:
+    def __init__(self, emitter: "EventEmitter") -> None:
         self._emitter = emitter
         self._effects = emitter.coordinator.effects
-        self._group_type = group_type
         for group in self._groups():
             self._initialize(group)
 
     def _groups(self) -> list[GroupT]:
-        return self._emitter.coordinator.of_type(self._group_type)
+        return self._emitter.coordinator.of_type(self.group_type)
 
     # Parts that depend on the protocol
 
+    group_type: ClassVar[str]
+    batch_events: ClassVar[Any]  # subclass of `ModernBatchEvents`
     assignor_of: ClassVar[Any]  # function that returns a group's assignor
 
     def _new_state(self, group: GroupT) -> StateT:
         """Return the initial event state of a group in its current state."""
         raise NotImplementedError
 
-    # Observed changes
+    def _first_state(self) -> StateT:
+        """Return the event state of a group before its first change."""
+        raise NotImplementedError
+
+    # Observed changes, see `Observer`
+
+    def changed(self, changes: GroupChanges, cause: Cause) -> OnWritten:
+        group: Any = changes.group
+        if changes.creates:
+            group.event_state = self._first_state()
+        events = self.batch_events(self._emitter, self._of(group), changes, cause).create()
+        return lambda error, now_ms: self._report(changes, events) if error is ErrorCode.none else None
 
     def taken_back(self, group: GroupT) -> None:
         if group.event_state is not None:
@@ -61,6 +74,17 @@ class ModernEventObserver(ModernObserver[GroupT], Generic[GroupT, StateT]):
                 member_epoch=epoch,
                 error=error.name.upper(),
             )
+
+    def committed(self, group: GroupT, member_id: str, partitions: int) -> None:
+        """Ignore commits. Only events of consumer groups count them."""
+
+    def commit_rejected(
+        self, group: GroupT, member_id: str, epoch: int, error: ErrorCode, ticket: object | None
+    ) -> None:
+        """Ignore rejected commits, like `committed`."""
+
+    def offsets_expired(self, group: GroupT, partitions: int) -> None:
+        """Ignore expired offsets, like `committed`."""
 
     def flush_stats(self) -> None:
         """Report the statistics since the last report; the next fenced member is reported again."""

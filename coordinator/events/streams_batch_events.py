@@ -12,7 +12,6 @@ from kohort.coordinator.events.modern_batch_events import BatchEvent
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.events.task_names import RoleTask, role_tasks, task_names
 from kohort.coordinator.requesting_client import Client
-from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks, StreamsKind, StreamsMetadata
 from kohort.coordinator.streams.streams_member import FIRST
 from kohort.coordinator.streams.streams_owners import Role
@@ -111,31 +110,17 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
     def _names(self, tasks: frozenset[RoleTask]) -> dict[str, str]:
         return task_names(tasks)
 
-    def _is_reconciled(self) -> bool:
-        return is_reconciled(self._group)
-
     # Internals
 
     def _assignor(self) -> str:
         return STICKY
 
-    def _software_of(self, name: str) -> str | None:
-        ticket = self._changes.ticket if name == self._cause.member_id else None
-        return None if ticket is None else self._emitter.client_of(ticket).client_software
-
     def _member_columns(self, name: str, metadata: StreamsMetadata) -> dict[str, Any]:
-        group = self._group
         return {
             "instance_id": metadata.instance_id,
-            "session_timeout_ms": group.coordinator.streams_config(group.group_id).session_timeout_ms,
+            "session_timeout_ms": self._group.config.session_timeout_ms,
             "rebalance_timeout_ms": metadata.rebalance_timeout_ms,
         }
-
-
-def is_reconciled(group: StreamsGroup) -> bool:
-    """Return whether every member has exactly its target of the group epoch."""
-    members = len(group.members)
-    return not members or (group.target_epoch == group.epoch and group.settled == members)
 
 
 def active_of(tasks: frozenset[RoleTask]) -> frozenset[TopicPartition]:

@@ -8,7 +8,8 @@ from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.groups.group import SHARE, Group
+from kohort.coordinator.groups.group import Group
+from kohort.coordinator.groups.group_types import GROUP_TYPES, MODERN_TYPES, import_code
 from kohort.coordinator.offsets.offsets import CommittedOffset, tombstones
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
@@ -67,15 +68,8 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_w
         error = coordinator.availability(group_id)
         return ErrorCode.group_id_not_found if error is ErrorCode.none else error
     error = group.refuses_delete()
-    share_group = coordinator.share_group(group_id)
-    if error is not ErrorCode.none:
-        return error
-    if share_group is None:
+    if error is ErrorCode.none:
         _delete_group(coordinator, group, now_ms, on_written)
-    else:
-        from kohort.coordinator.share.share_deleting import delete_share_group  # not for brokers without such groups
-
-        delete_share_group(share_group, now_ms, on_written)
     return error
 
 
@@ -93,10 +87,9 @@ def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | No
                 yield
         elif not number % GROUPS_AT_ONCE:
             yield
-    if topic_id is not None and coordinator.of_type(SHARE):
-        from kohort.coordinator.share.share_topics import forget_topic
-
-        yield from forget_topic(coordinator, topic_id, now_ms)
+    for group_type in MODERN_TYPES:
+        if topic_id is not None and group_type.forget_topic is not None and coordinator.of_type(group_type.name):
+            yield from import_code(group_type.forget_topic)(coordinator, topic_id, now_ms)
 
 
 def _groups_with_offsets(coordinator: GroupCoordinator) -> list[Group]:
@@ -164,13 +157,8 @@ def _sweep(coordinator: GroupCoordinator, group: Group, now_ms: int) -> int:
 
 def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int) -> OnWritten:
     def written(error: ErrorCode, _: int) -> None:
-        if error is ErrorCode.none and isinstance(group, ClassicGroup):
+        if error is ErrorCode.none:
             coordinator.observer.offsets_expired(group, partitions)
-        elif error is ErrorCode.none:
-            from kohort.coordinator.consumer.consumer_group import ConsumerGroup  # not for brokers without such groups
-
-            if isinstance(group, ConsumerGroup):
-                coordinator.consumer_observer.offsets_expired(group, partitions)
 
     return written
 
@@ -242,11 +230,9 @@ def _delete_group(
     A group that has had members since and is empty again is kept, too: its newer generation follows in the log. Kafka 4
     removes the group at once, and the next join creates a new one (`GroupMetadataManager.replay`).
     """
-    streams_group = coordinator.streams_group(group.group_id)
-    if streams_group is not None:
-        from kohort.coordinator.streams.streams_deleting import delete_streams_group  # for brokers with such groups
-
-        delete_streams_group(streams_group, now_ms, on_written)
+    delete = GROUP_TYPES[group.group_type].delete
+    if delete is not None:
+        import_code(delete)(group, now_ms, on_written)
         return
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
@@ -273,8 +259,5 @@ def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:
     if isinstance(group, ClassicGroup):
         dissolve_but_for_offsets(group, ErrorCode.none, Cause("group_deleted"), now_ms)
         return
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-
-    if isinstance(group, ConsumerGroup):
-        coordinator.consumer_observer.group_gone(group, "group_deleted")
-        coordinator.remove(group)
+    coordinator.observer.group_gone(group, "group_deleted")
+    coordinator.remove(group)

@@ -22,6 +22,7 @@ class Group:
     __slots__ = ("commits_in_flight", "group_id", "offsets", "partition", "pending_offsets")
 
     group_type: ClassVar[str]
+    keeps_offsets: ClassVar[bool] = True  # whether members commit offsets; such an empty group may change its type
     members: dict[str, Any]  # by member id
 
     def __init__(self, group_id: str, partition: int) -> None:

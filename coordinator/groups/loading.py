@@ -16,7 +16,8 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS, Group
+from kohort.coordinator.groups.group import Group
+from kohort.coordinator.groups.group_types import MODERN_TYPES, GroupType, import_code
 from kohort.coordinator.offsets.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets.offsets_topic_records import (
     GroupKey,
@@ -35,18 +36,11 @@ from kohort.protocol.records.record_reader import RecordReader
 from kohort.protocol.records.schema import RecordError
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.modern.modern_loading import ModernLoading
-    from kohort.coordinator.share.share_group import ShareGroup
-    from kohort.coordinator.streams.streams_group import StreamsGroup
 
 _INT = Struct(">i")
 
-CONSUMER_KINDS = frozenset((*range(3, 9), 16))  # record types of consumer groups
-
-SHARE_KINDS = range(10, 16)  # record types of share groups
-
-STREAMS_KINDS = range(17, 24)  # record types of streams groups; 18 is unused
+TYPES_BY_RECORD = {record_type: group_type for group_type in MODERN_TYPES for record_type in group_type.record_types}
 
 COMMITS_AT_ONCE = 500  # maximum number of commits decoded in a step: a millisecond
 GROUPS_AT_ONCE = 20  # maximum number of groups prepared in a step: a millisecond
@@ -81,10 +75,8 @@ class Loading:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
-        # created with the first record of such a group, like the next two
-        self._consumer_groups: ModernLoading[ConsumerGroup] | None = None
-        self._share_groups: ModernLoading[ShareGroup] | None = None
-        self._streams_groups: ModernLoading[StreamsGroup] | None = None
+        # groups of the newer protocols by type, created with the first record of such a group
+        self._modern: dict[str, ModernLoading] = {}
         self._offsets: dict[str, GroupOffsets] = {}
         # A group's offsets of a topic, by key without the last four bytes, which are the partition.
         self._offsets_by_key: dict[bytes, dict[int, CommittedOffset]] = {}
@@ -151,44 +143,30 @@ class Loading:
             case None:
                 reader = RecordReader(key)
                 record_type = reader.int16()
-                if record_type in CONSUMER_KINDS:
-                    self._apply_to_consumer_group(record_type, reader, value)
-                elif record_type in SHARE_KINDS:
-                    self._apply_to_share_group(record_type, reader, value)
-                elif record_type in STREAMS_KINDS:
-                    self._apply_to_streams_group(record_type, reader, value)
+                group_type = TYPES_BY_RECORD.get(record_type)
+                if group_type is not None:
+                    self._apply_to_modern_group(group_type, record_type, reader, value)
 
-    def _apply_to_consumer_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
-        if self._consumer_groups is None:
-            from kohort.coordinator.consumer.consumer_loading import consumer_loading  # rarely needed, like the others
+    def _apply_to_modern_group(
+        self, group_type: GroupType, record_type: int, reader: RecordReader, value: bytes | None
+    ) -> None:
+        loading = self._modern.get(group_type.name)
+        if loading is None:
+            from kohort.coordinator.modern.modern_loading import ModernLoading  # not for logs without such groups
 
-            self._consumer_groups = consumer_loading(self._coordinator, self._partition)
-        self._consumer_groups.apply(kind, reader, value)
+            loading = ModernLoading(self._coordinator, self._partition, import_code(group_type.group_class))
+            self._modern[group_type.name] = loading
+        loading.apply(record_type, reader, value)
 
     def _apply_to_classic_group(self, group_id: str, value: bytes | None) -> None:
         """Replace a group of another type, whose deletion may not have been written (forgotten_groups.py)."""
-        if self._consumer_groups is not None:
-            self._consumer_groups.groups.pop(group_id, None)
-        if self._streams_groups is not None:
-            self._streams_groups.groups.pop(group_id, None)
+        for loading in self._modern.values():
+            if loading.keeps_offsets:
+                loading.groups.pop(group_id, None)
         if value is not None:
             self._groups[group_id] = read_group_value(value)
         else:
             self._groups.pop(group_id, None)
-
-    def _apply_to_share_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
-        if self._share_groups is None:
-            from kohort.coordinator.share.share_loading import share_loading  # not for logs without such groups
-
-            self._share_groups = share_loading(self._coordinator)
-        self._share_groups.apply(kind, reader, value)
-
-    def _apply_to_streams_group(self, kind: int, reader: RecordReader, value: bytes | None) -> None:
-        if self._streams_groups is None:
-            from kohort.coordinator.streams.streams_loading import streams_loading  # not for logs without such groups
-
-            self._streams_groups = streams_loading(self._coordinator)
-        self._streams_groups.apply(kind, reader, value)
 
     def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
         """Remove older values of the key from open transactions; after a deletion, also their keys."""
@@ -290,11 +268,11 @@ class Loading:
         Return them, two with the same id if both are in the log.
         """
         groups: list[Group] = []
-        kinds = ((self._consumer_groups, True), (self._share_groups, False), (self._streams_groups, True))
-        for loading, commits in kinds:
+        for group_type in MODERN_TYPES:
+            loading = self._modern.get(group_type.name)
             if loading is None:
                 continue
-            if commits:
+            if loading.keeps_offsets:
                 for group in loading.groups.values():
                     self._give_offsets(group, pending)
             loading.finish(now_ms)
@@ -352,20 +330,13 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if isinstance(g, ClassicGroup) and g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
-    if coordinator.of_type(CONSUMER):
-        from kohort.coordinator.consumer.consumer_loading import unload_consumer_groups
-
-        unload_consumer_groups(coordinator, partition)
     if coordinator.forgotten is not None:
         coordinator.forgotten.unload(partition)
-    if coordinator.of_type(SHARE):
-        from kohort.coordinator.share.share_loading import unload_share_groups
+    for group_type in MODERN_TYPES:
+        if coordinator.of_type(group_type.name):
+            from kohort.coordinator.modern.modern_loading import unload_groups  # not for brokers without such groups
 
-        unload_share_groups(coordinator, partition)
-    if coordinator.of_type(STREAMS):
-        from kohort.coordinator.streams.streams_loading import unload_streams_groups
-
-        unload_streams_groups(coordinator, partition)
+            unload_groups(coordinator, group_type.name, partition)
     observer.resigned(partition, began_us)
 
 

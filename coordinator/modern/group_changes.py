@@ -5,21 +5,32 @@ written afterwards, and fail if the earlier write fails (`writing.py`). Hence no
 that it depends on is written.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
-from kohort.coordinator.modern.modern_values import Change, Record
+from kohort.coordinator.modern.modern_group import ModernGroup
+from kohort.coordinator.modern.modern_values import Change, Record, TargetEpoch
 from kohort.coordinator.modern.writing import WriteQueue
 from kohort.protocol.batches import encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.modern.modern_group import ModernGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+
+
+class Conversion(NamedTuple):
+    """A change of a group's type from or to classic, for the event source."""
+
+    classic: "ClassicGroup"  # the classic group before or after the conversion
+    from_protocol: str
+    to_protocol: str
+    members: int
+    carried_over: int  # number of changes that only repeat the previous state
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -34,16 +45,18 @@ class GroupChanges:
         "_on_written",
         "_undos",
         "assignor_us",
+        "converts",
         "creates",
         "epoch_cause",
         "from_state",
         "group",
         "last_offset",
+        "leaving",
         "replaces",
         "ticket",
     )
 
-    def __init__(self, group: "ModernGroup") -> None:
+    def __init__(self, group: ModernGroup) -> None:
         self.group = group
         self._changes: list[Change] = []
         self._before_values: list[object] = []
@@ -55,6 +68,8 @@ class GroupChanges:
         self.last_offset: int | None = None  # offset of the last record once it is written, if the log reported it
         self.creates = False  # whether the group is new
         self.replaces = False  # whether the group replaces one of another type
+        self.converts: Conversion | None = None  # change of the group's type, if it is part of the changes
+        self.leaving: Iterable[Any] = ()  # members that a conversion removes without changes of their own
         self.epoch_cause = ""  # why the group epoch changed, unless that is the subject of the request
         self.assignor_us = 0  # duration of the assignor, if there is an observer
         self.ticket: object | None = None  # ticket of the request, if a member sent it for itself
@@ -72,6 +87,50 @@ class GroupChanges:
         change = Change(kind, name, value)
         self._changes.append(change)
         self._before_values.append(self.group.apply(change))
+
+    # Epochs of the group
+
+    def bump(self) -> None:
+        """Give the group a new epoch."""
+        self.make(self.group.kinds.GROUP_EPOCH, None, self.group.next_epoch())
+
+    def bump_after_removal(self) -> None:
+        """Give the group a new epoch after members were removed.
+
+        As of Kafka 4.4 a group without members gets a target of that epoch, too (newer-release §3 rule 4).
+        """
+        self.bump()
+        group = self.group
+        if not group.members and group.coordinator.settings.rules.raises_target_epoch_of_empty_groups:
+            self.make(group.kinds.TARGET_EPOCH, None, TargetEpoch(group.epoch))
+
+    def notice_topics(self) -> bool:
+        """Give the group a new epoch if the topics that it reads have changed. Return whether they were checked.
+
+        Kafka checks them when a subscribed topic has changed, and once after a load (`onMetadataUpdate`,
+        `hasMetadataExpired`). Other topics change nothing.
+        """
+        group = self.group
+        version = group.coordinator.topics.version
+        if group.checked_version == version:
+            return False
+        was_checked = group.checked_version is not None
+        group.checked_version = version
+        if group.current_hash() != group.metadata_hash:
+            self.bump()
+            self.epoch_cause = "topic_metadata_changed"
+            return True
+        return not was_checked
+
+    def set_targets(self, targets: Mapping[str, Any], now_ms: int) -> None:
+        """Set the targets for the epoch of the group, with a record for each member whose target changes."""
+        group = self.group
+        kind = group.kinds.TARGET
+        for member_id, target in targets.items():
+            old_target = group.targets.get(member_id)
+            if target is not old_target and target != old_target:
+                self.make(kind, member_id, target)
+        self.make(group.kinds.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
 
     @property
     def applied(self) -> list[tuple[Change, object]]:
@@ -111,7 +170,7 @@ class GroupChanges:
             else:
                 on_written(ErrorCode.none, now_ms)
             return
-        report = group.changed(self, cause)
+        report = group.coordinator.observer.changed(self, cause)
         if report is not None:
             self.add_callback(report)
         self.add_callback(on_written)
@@ -136,6 +195,8 @@ class GroupChanges:
         return len(self._first) + len(self._changes) + len(self._last)
 
     def answer(self, error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            self.group.on_written()
         for on_written in self._on_written:
             on_written(error, now_ms)
 
@@ -150,7 +211,10 @@ class GroupChanges:
         group.checked_version = None
         for undo in reversed(self._undos):
             undo(now_ms)
-        group.taken_back(members, now_ms)
+        from kohort.coordinator.modern.session_timers import resume_timers  # rarely needed
+
+        resume_timers(group, members, now_ms)
+        group.coordinator.observer.taken_back(group)
 
     def _report(self, cause: Cause) -> None:
         group = self.group

@@ -1,6 +1,6 @@
 """Errors that all newer protocols share, with Kafka's messages.
 
-`kind` is the group type: consumer, share or streams.
+Groups of one type are named as in ListGroups: consumer, share or streams.
 """
 
 from typing import NamedTuple
@@ -25,20 +25,20 @@ EPOCH_INVALID = Refusal(ErrorCode.invalid_request, "MemberEpoch is invalid.")
 NOT_SERVED = Refusal(ErrorCode.unsupported_version)
 
 
-def kind_missing(kind: str, group_id: str) -> Refusal:
-    return Refusal(ErrorCode.group_id_not_found, f"{kind.capitalize()} group {group_id} not found.")
+def type_missing(group_type: str, group_id: str) -> Refusal:
+    return Refusal(ErrorCode.group_id_not_found, f"{group_type.capitalize()} group {group_id} not found.")
 
 
 def group_missing(group_id: str) -> Refusal:
     return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} not found.")
 
 
-def not_of_kind(kind: str, group_id: str) -> Refusal:
-    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} is not a {kind} group.")
+def not_of_type(group_type: str, group_id: str) -> Refusal:
+    return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} is not a {group_type} group.")
 
 
-def group_full(kind: str, limit: int) -> Refusal:
-    message = f"The {kind} group has reached its maximum capacity of {limit} members."
+def group_full(group_type: str, limit: int) -> Refusal:
+    message = f"The {group_type} group has reached its maximum capacity of {limit} members."
     return Refusal(ErrorCode.group_max_size_reached, message)
 
 
@@ -46,7 +46,7 @@ def unknown_member(member_id: str, group_id: str) -> Refusal:
     return Refusal(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {group_id}.")
 
 
-def fenced_epoch(kind: str, received: int, current: int, previous: int | None = None) -> Refusal:
+def fenced_epoch(group_type: str, received: int, current: int, previous: int | None = None) -> Refusal:
     """Return the error for a member epoch that differs from the coordinator's.
 
     Args:
@@ -55,8 +55,9 @@ def fenced_epoch(kind: str, received: int, current: int, previous: int | None = 
     is_greater = received > current
     also = "" if is_greater or previous is None else f", and it does not match the previous member epoch ({previous})"
     message = (
-        f"The {kind} group member has a {'greater' if is_greater else 'smaller'} member epoch ({received}) than the "
-        f"one known by the group coordinator ({current}){also}. The member must abandon all its partitions and rejoin."
+        f"The {group_type} group member has a {'greater' if is_greater else 'smaller'} member epoch ({received}) than "
+        f"the one known by the group coordinator ({current}){also}. The member must abandon all its partitions and "
+        "rejoin."
     )
     return Refusal(ErrorCode.fenced_member_epoch, message)
 
@@ -76,3 +77,15 @@ def unreleased_instance(member_id: str, instance_id: str, holder: str) -> Refusa
         f"owned by {holder} member."
     )
     return Refusal(ErrorCode.unreleased_instance_id, message)
+
+
+def unknown_state(group_type: str, owned: str) -> Refusal:
+    """Return the error for a member whose state a newer broker wrote.
+
+    Args:
+        owned: What members own, partitions or tasks.
+    """
+    message = (
+        f"The {group_type} group member is in a unknown state. The member must abandon all its {owned} and rejoin."
+    )
+    return Refusal(ErrorCode.fenced_member_epoch, message)

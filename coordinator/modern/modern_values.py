@@ -11,6 +11,9 @@ Record = tuple[bytes, bytes | None]  # key and value; None deletes
 
 CommittedPartition = tuple[str, UUID | None, int]  # topic name, topic ID and partition of a commit
 
+LEAVING_EPOCH = -1
+STATIC_LEAVING_EPOCH = -2  # a static member leaves temporarily; it has this epoch until it returns
+
 NO_TARGET: dict[UUID, frozenset[int]] = {}
 
 

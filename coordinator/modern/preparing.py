@@ -57,9 +57,10 @@ class _Preparing(SteppedWork[ModernGroup]):
 
 def _in_slices(group: ModernGroup, preparation: Preparation, steps: Assigning) -> Generator[None, None, dict[str, Any]]:
     while True:
-        began_us = group.measured_from_us()
+        observer = group.coordinator.observer
+        began_us = observer.measured_from_us()
         targets = _run(steps, EFFORT_OF_A_SLICE)
-        preparation.spent_us += group.measured_us(began_us)
+        preparation.spent_us += observer.measured_us(began_us)
         if targets is not None:
             return targets
         yield

@@ -5,16 +5,13 @@ not be in the log without it. If a batch cannot be written, everything behind it
 Kafka's `CoordinatorRuntime`.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.effects import Append
+from kohort.coordinator.effects import Append, Effect
 from kohort.coordinator.groups.group import Group
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kohort.coordinator.modern.modern_host import ModernHost
 
 # Maximum size of a batch with the changes of several requests. The changes of one request are never split.
 MAX_BATCH_BYTES = 64 * 1024
@@ -42,12 +39,26 @@ class Batch(Protocol):
     def undo(self, now_ms: int) -> None: ...
 
 
+class WriteHost(Protocol):
+    """The parts of `GroupCoordinator` that write."""
+
+    effects: list[Effect]
+    appended_offset: int | None
+    unwritten: "dict[str, WriteQueue]"
+
+    def append(
+        self, partition: int, records: EncodedRecords, now_ms: int, on_written: OnWritten | None = None
+    ) -> int: ...
+
+    def conclude(self, token: int, error: ErrorCode, now_ms: int) -> None: ...
+
+
 class WriteQueue:
     """The batch in progress and the changes behind it, in order. A group without unwritten changes has no queue."""
 
     __slots__ = ("_behind", "_coordinator", "_under_way", "last")
 
-    def __init__(self, coordinator: "ModernHost", changes: Batch, now_ms: int) -> None:
+    def __init__(self, coordinator: WriteHost, changes: Batch, now_ms: int) -> None:
         self.last = changes  # the latest changes of the group
         self._coordinator = coordinator
         self._under_way: list[Batch] = []

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
-from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.groups.group import Group
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.coordinator.offsets.offsets import NO_EXPIRY, Accepted, CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets.offsets_topic_records import EXPIRING_OFFSET_VALUE, expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
@@ -31,7 +30,7 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.coordinator.modern.modern_group import ModernGroup
 
 BROKERS_RETENTION: Final = -1  # `retention_time_ms` for the broker's retention; other negative times are in the past
 
@@ -166,7 +165,7 @@ class Commit:
             offsets = None if stored is None else stored.offsets
             topics = (_offsets_of(coordinator, self.group_id, now_ms) if offsets is None else offsets).topics
             if coordinator.observer is not UNOBSERVED:
-                _report_commit(coordinator, group, self.member_id, self.count_written())
+                coordinator.observer.committed(group, self.member_id, self.count_written())
             self.take_over(topics)
             if group is not None and group.pending_offsets is not None:
                 for topic_partition in self.written_partitions():
@@ -252,7 +251,7 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
 
 
 def _commit_with_epoch(
-    coordinator: GroupCoordinator, group: "ConsumerGroup | StreamsGroup", commit: Commit, now_ms: int
+    coordinator: GroupCoordinator, group: "ModernGroup", commit: Commit, now_ms: int
 ) -> OffsetCommitResponse | None:
     limit = coordinator.settings.offset_metadata_max_bytes
     error = group.check_commit(
@@ -267,19 +266,10 @@ def _commit_with_epoch(
         knows_epochs=commit.knows_epochs,
     )
     if error is not _NONE:
-        if isinstance(group, ConsumerGroup):
-            observer = coordinator.consumer_observer
-            observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
+        coordinator.observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
     elif commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
-
-
-def _report_commit(coordinator: GroupCoordinator, group: Group | None, member_id: str, partitions: int) -> None:
-    if isinstance(group, ConsumerGroup):
-        coordinator.consumer_observer.committed(group, member_id, partitions)
-    elif group is None or isinstance(group, ClassicGroup):
-        coordinator.observer.committed(group, member_id, partitions)
 
 
 def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:

@@ -16,8 +16,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-    from kohort.coordinator.streams.streams_group import StreamsGroup
+    from kohort.coordinator.modern.modern_group import ModernGroup
 
 
 class PendingCommit(NamedTuple):
@@ -126,18 +125,11 @@ def txn_offset_commit(
 
 
 def _report(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
-    member_id, generation_id = committer.member_id, committer.generation_id
-    classic = coordinator.classic_group(committer.group_id)
-    consumer_group = coordinator.consumer_group(committer.group_id)
-    if consumer_group is not None:
-        if error is ErrorCode.none:
-            coordinator.consumer_observer.committed(consumer_group, member_id, partitions)
-        else:
-            coordinator.consumer_observer.commit_rejected(consumer_group, member_id, generation_id, error, None)
-    elif error is ErrorCode.none:
-        coordinator.observer.committed(classic, member_id, partitions)
-    elif classic is not None:
-        coordinator.observer.commit_rejected(classic, member_id, generation_id, error, None)
+    group = coordinator.groups.get(committer.group_id)
+    if error is ErrorCode.none:
+        coordinator.observer.committed(group, committer.member_id, partitions)
+    elif group is not None:
+        coordinator.observer.commit_rejected(group, committer.member_id, committer.generation_id, error, None)
 
 
 def check_committer(
@@ -156,9 +148,7 @@ def check_committer(
     return _check_member(group, committer)
 
 
-def _check_epoch(
-    group: "ConsumerGroup | StreamsGroup", committer: Committer, commits: Iterable[PendingCommit]
-) -> ErrorCode:
+def _check_epoch(group: "ModernGroup", committer: Committer, commits: Iterable[PendingCommit]) -> ErrorCode:
     epoch, member_id = committer.generation_id, committer.member_id
     if epoch < 0 and not member_id and committer.group_instance_id is None:
         return ErrorCode.none

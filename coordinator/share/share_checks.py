@@ -9,8 +9,8 @@ from kohort.coordinator.modern.group_refusals import (
     Refusal,
     fenced_epoch,
 )
+from kohort.coordinator.modern.modern_values import LEAVING_EPOCH
 from kohort.coordinator.share.share_member import ShareMember
-from kohort.coordinator.share.share_values import LEAVING_EPOCH
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 

@@ -82,7 +82,7 @@ def _write_tombstones(group: ShareGroup, now_ms: int, on_written: OnWritten) -> 
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none and group.is_empty and group.version == version:
-            coordinator.share_observer.group_gone(group, "group_deleted")
+            coordinator.observer.group_gone(group, "group_deleted")
             coordinator.remove(group)
         on_written(error, now_ms)
 

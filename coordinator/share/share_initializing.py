@@ -12,8 +12,8 @@ from uuid import UUID
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.share.persister import OnOutcomes
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_host import OnOutcomes
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_calls import StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import TopicIdPartition

@@ -10,9 +10,9 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_kind
+from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_type
+from kohort.coordinator.share.persister import OnOutcomes
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_host import OnOutcomes
 from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_calls import SUCCESS, Result, StateCall, call_in_slices
@@ -182,8 +182,8 @@ def _find_empty(coordinator: GroupCoordinator, group_id: str, *, creates: bool) 
     if group is not None:
         return group if group.is_empty else NON_EMPTY
     if group_id in coordinator.groups:
-        return not_of_kind(SHARE, group_id)
+        return not_of_type(SHARE, group_id)
     error = coordinator.creatable(group_id) if creates else coordinator.availability(group_id)
     if error is not ErrorCode.none:
         return Refusal(error)
-    return coordinator.new_share_group(group_id) if creates else group_missing(group_id)
+    return coordinator.new_group(SHARE, group_id) if creates else group_missing(group_id)

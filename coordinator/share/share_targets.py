@@ -3,23 +3,18 @@
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import in_map_order, in_table_order
+from kohort.coordinator.java_order import in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import is_target_due
-from kohort.coordinator.modern.modern_values import Target, TargetEpoch
+from kohort.coordinator.modern.modern_group import hash_of_member
+from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import Assigning, targets_of
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
-from kohort.coordinator.share.share_values import ShareAssignment, ShareKind, ShareMetadata
+from kohort.coordinator.share.share_values import ShareAssignment, ShareMetadata
 from kohort.coordinator.share.simple_assignor import EFFORT, Subscriber, assigning
 from kohort.coordinator.share.state_partitions import StatePartitions
 
 NAMES_AT_ONCE: Final = 256  # topics of a subscription that are looked up between two yields
-
-
-def may_compute(group: ShareGroup, wall_ms: int) -> bool:
-    """Return whether a target is due and the assignment interval has passed (KIP-1263)."""
-    return is_target_due(group, group.coordinator.share_config(group.group_id).assignment_interval_ms, wall_ms)
 
 
 class Inputs(NamedTuple):
@@ -42,12 +37,8 @@ def compute(group: ShareGroup, changes: GroupChanges, now_ms: int) -> None:
     members = [(member.member_id, member.metadata, group.target_of(member.member_id)) for member in _in_order(group)]
     inputs = Inputs(group.coordinator.topics.version, group.states, members, homogeneous)
     targets = targets_of(group, inputs, _assigning(group, inputs), now_ms)
-    if targets is None:
-        return
-    for member_id, target in targets.items():
-        if target != group.targets.get(member_id):
-            changes.make(ShareKind.TARGET, member_id, target)
-    changes.make(ShareKind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
+    if targets is not None:
+        changes.set_targets(targets, now_ms)
 
 
 def _assigning(group: ShareGroup, inputs: Inputs) -> Assigning:
@@ -76,11 +67,7 @@ def _in_order(group: ShareGroup) -> list[ShareMember]:
 
     Unlike in groups of other types, a member that joins with this heartbeat is in Kafka's map already (seen in 4.3.0).
     """
-    return in_map_order(in_table_order(group.members.values(), _hash_of, group.most_members), _hash_of)
-
-
-def _hash_of(member: ShareMember) -> int:
-    return member.java_hash
+    return in_map_order(group.members_in_table_order(), hash_of_member)
 
 
 def topic_ids(group: ShareGroup, member: ShareMember) -> frozenset[UUID]:
@@ -88,8 +75,8 @@ def topic_ids(group: ShareGroup, member: ShareMember) -> frozenset[UUID]:
     return frozenset(topic.topic_id for topic in topics if topic is not None)
 
 
-def advance_member(group: ShareGroup, member: ShareMember, changes: GroupChanges, *, bumped: bool) -> None:
-    """Give a member its target at once: members of a share group have nothing to revoke first.
+def next_assignment(group: ShareGroup, member: ShareMember, *, bumped: bool) -> ShareAssignment:
+    """Return the target of a member, or its current assignment: members of share groups have nothing to revoke first.
 
     Args:
         bumped: Whether this heartbeat gave the group a new epoch. If so, a member that has reached the target is
@@ -98,13 +85,8 @@ def advance_member(group: ShareGroup, member: ShareMember, changes: GroupChanges
     current = member.current
     if current.epoch != group.target_epoch:
         assigned = _subscribed_of(group, member, group.target_of(member.member_id))
-        following = ShareAssignment(group.target_epoch, current.epoch, assigned=assigned)
-    elif bumped:
-        following = current._replace(assigned=_subscribed_of(group, member, current.assigned))
-    else:
-        return
-    if following != current:
-        changes.make(ShareKind.CURRENT, member.member_id, following)
+        return ShareAssignment(group.target_epoch, current.epoch, assigned=assigned)
+    return current._replace(assigned=_subscribed_of(group, member, current.assigned)) if bumped else current
 
 
 def _subscribed_of(group: ShareGroup, member: ShareMember, target: Target) -> Target:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 from kohort.coordinator.modern.modern_values import NO_TARGET, Target
 from kohort.coordinator.share.share_group_state import ShareMemberState
 
-LEAVING_EPOCH = -1
-
 
 class ShareKind(IntEnum):
     """Record types, as in a record's key."""

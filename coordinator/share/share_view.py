@@ -10,7 +10,7 @@ from kohort.groups.group_view import GroupView, ShareView
 
 
 def view_of(group: ShareGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
-    config = group.coordinator.share_config(group.group_id)
+    config = group.config
     return GroupView(
         group_id=group.group_id,
         type=SHARE,

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.modern.background_work import BackgroundWork
+from kohort.coordinator.share.persister import OnOutcomes, Outcome
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_host import OnOutcomes, Outcome
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode
 

@@ -13,7 +13,7 @@ from kohort.coordinator.modern.group_refusals import (
     Refusal,
     fenced_epoch,
 )
-from kohort.coordinator.streams.streams_group_values import STATIC_LEAVING_EPOCH
+from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
@@ -144,12 +144,6 @@ def _is_contained(
         and all(partition in tasks[entry.subtopology_id] for partition in entry.partitions)
         for entry in reported
     )
-
-
-FENCED_AS_UNKNOWN = Refusal(
-    ErrorCode.fenced_member_epoch,
-    "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin.",
-)
 
 
 def check_tasks(request: StreamsGroupHeartbeatRequest, tasks: Mapping[str, int]) -> Refusal | None:

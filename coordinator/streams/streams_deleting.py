@@ -46,7 +46,7 @@ def _delete(group: StreamsGroup, now_ms: int, on_written: OnWritten) -> None:
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group.coordinator.streams_observer.group_gone(group, "group_deleted")
+            group.coordinator.observer.group_gone(group, "group_deleted")
         on_written(error, now_ms)
 
     changes.write(now_ms, Cause("group_deleted"), written)

@@ -1,11 +1,7 @@
-"""StreamsGroupDescribe requests (streams-groups §13)."""
+"""Entry of a group in the response to StreamsGroupDescribe (streams-groups §13)."""
 
 from collections.abc import Iterable
 
-from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.groups.group import STREAMS
-from kohort.coordinator.java_order import in_table_order
-from kohort.coordinator.modern.missing_groups import describe_refusal
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -28,55 +24,32 @@ NOT_STORED, PLUGIN_FAILED, DESCRIBED = 1, 2, 3  # status of a topology descripti
 STICKY = "sticky"  # the only assignor
 
 
-def describe_streams_group(
-    coordinator: GroupCoordinator, group_id: str, *, with_description: bool = False
-) -> DescribedGroup:
-    """Return the description of a group.
-
-    Returns:
-        An error for other names: INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND if it is not a streams group, or an error
-        that makes the client look for the group's coordinator.
-    """
-    group = coordinator.described_group(group_id)
-    if isinstance(group, StreamsGroup):
-        described = _described(group)
-        if with_description:
-            _add_description(coordinator, described, group)
-        return described
-    refusal = describe_refusal(coordinator, STREAMS, group_id)
-    return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
-
-
-def _add_description(coordinator: GroupCoordinator, described: DescribedGroup, group: StreamsGroup) -> None:
-    descriptions = coordinator.topology_descriptions
-    described.topology_description_status = NOT_STORED
+def add_description(entry: DescribedGroup, group: StreamsGroup) -> None:
+    """Add the description of the topology and its status to the entry of a group."""
+    descriptions = group.coordinator.topology_descriptions
+    entry.topology_description_status = NOT_STORED
     if descriptions is None:
         return
     try:
-        described.topology_description = descriptions.find(group)
+        entry.topology_description = descriptions.find(group)
     except DescriptionError:
-        described.topology_description_status = PLUGIN_FAILED
+        entry.topology_description_status = PLUGIN_FAILED
         return
-    if described.topology_description is not None:
-        described.topology_description_status = DESCRIBED
+    if entry.topology_description is not None:
+        entry.topology_description_status = DESCRIBED
 
 
-def _described(group: StreamsGroup) -> DescribedGroup:
-    members = in_table_order(group.members.values(), _hash_of, group.most_members)
+def described(group: StreamsGroup) -> DescribedGroup:
     return DescribedGroup(
         error_code=ErrorCode.none,
         group_id=group.group_id,
-        group_state=group.state.value,
+        group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         topology=_topology(group),
-        members=tuple(_member(group, member) for member in members),
+        members=tuple(_member(group, member) for member in group.members_in_table_order()),
         assignor_name=STICKY,
     )
-
-
-def _hash_of(member: StreamsMember) -> int:
-    return member.java_hash
 
 
 def _topology(group: StreamsGroup) -> Topology | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kohort.coordinator.java_order import in_table_order
+from kohort.coordinator.modern.modern_group import hash_of_member
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_member import StreamsMember
 from kohort.coordinator.streams.topology import ConfiguredTopology
@@ -24,15 +25,11 @@ def partitions_by_endpoint(
         NotConfigured: The topics of a subtopology are unknown.
     """
     other_members = (other for other in group.members.values() if other is not member)
-    ordered = in_table_order(other_members, _hash_of, group.most_members)
+    ordered = in_table_order(other_members, hash_of_member, group.most_members)
     with_endpoint = [other for other in (*ordered, member) if other.metadata.user_endpoint is not None]
     if with_endpoint and not topology.subtopologies and group.topology is not None and group.topology.subtopologies:
         raise NotConfigured
     return tuple(_cached_entry(group, other, topology) for other in with_endpoint)
-
-
-def _hash_of(member: StreamsMember) -> int:
-    return member.java_hash
 
 
 def _cached_entry(group: StreamsGroup, member: StreamsMember, topology: ConfiguredTopology) -> EndpointToPartitions:

@@ -7,9 +7,6 @@ from typing import NamedTuple
 from kohort.coordinator.streams.streams_states import StreamsMemberState
 from kohort.coordinator.streams.streams_values import NO_TASKS, Tasks
 
-LEAVING_EPOCH = -1
-STATIC_LEAVING_EPOCH = -2  # a static member leaves temporarily
-
 NOT_VALIDATED = -1  # topology epoch of a group whose topology is not ready
 
 # Topology epochs of a description (KIP-1331): nothing is stored; a plugin was called, and its outcome is unknown.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.streams.streams_endpoints import partitions_by_endpoint
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks, StreamsMetadata
@@ -12,14 +11,6 @@ from kohort.coordinator.streams.streams_values import StatusCode
 from kohort.coordinator.streams.topology import ConfiguredTopology
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import Status, StreamsGroupHeartbeatResponse, TaskIds
-
-
-def refused(refusal: Refusal) -> StreamsGroupHeartbeatResponse:
-    return StreamsGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
-
-
-def leave_response(member: StreamsMember, epoch: int) -> StreamsGroupHeartbeatResponse:
-    return StreamsGroupHeartbeatResponse(error_code=ErrorCode.none, member_id=member.member_id, member_epoch=epoch)
 
 
 def shutdown_status(group: StreamsGroup) -> tuple[MemberStatus, ...]:
@@ -37,7 +28,7 @@ def missing_tags_status(group: StreamsGroup, metadata: StreamsMetadata) -> tuple
     if not group.coordinator.settings.rules.asks_for_client_tags:
         return ()
     tags = dict(metadata.client_tags)
-    missing = [tag for tag in group.coordinator.streams_config(group.group_id).rack_aware_tags if tag not in tags]
+    missing = [tag for tag in group.config.rack_aware_tags if tag not in tags]
     if not missing:
         return ()
     detail = (
@@ -64,7 +55,7 @@ def answer(
     Raises:
         NotConfigured: The topics of a subtopology are unknown.
     """
-    current, config = member.current, group.coordinator.streams_config(group.group_id)
+    current, config = member.current, group.config
     response = StreamsGroupHeartbeatResponse(
         error_code=ErrorCode.none,
         member_id=member.member_id,

@@ -7,11 +7,10 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_assignors_order, in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import is_target_young
-from kohort.coordinator.modern.modern_values import TargetEpoch
+from kohort.coordinator.modern.modern_group import hash_of_member
 from kohort.coordinator.modern.preparing import targets_of
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_group_values import Pairs, StreamsKind
+from kohort.coordinator.streams.streams_group_values import Pairs
 from kohort.coordinator.streams.streams_member import FIRST, StreamsMember
 from kohort.coordinator.streams.streams_values import NO_TASK_SETS, Status, StatusCode, Tasks, TaskSets
 from kohort.coordinator.streams.task_assignor import AssignorMember, assigning
@@ -40,7 +39,7 @@ class Inputs(NamedTuple):
 
 
 def assignment_configs(group: StreamsGroup) -> Pairs:
-    replicas = group.coordinator.streams_config(group.group_id).num_standby_replicas
+    replicas = group.config.num_standby_replicas
     return ((NUM_STANDBY_REPLICAS, str(replicas)),)
 
 
@@ -52,15 +51,10 @@ def update_target(
         return (DELAYED_AT_FIRST,)
     if group.target_epoch >= group.epoch:
         return ()
-    if _is_young(group, now_ms):
+    if group.is_target_young(group.coordinator.wall_ms(now_ms)):
         return (DELAYED_BY_INTERVAL,)
     compute(group, changes, topology, now_ms)
     return ()
-
-
-def _is_young(group: StreamsGroup, now_ms: int) -> bool:
-    interval_ms = group.coordinator.streams_config(group.group_id).assignment_interval_ms
-    return is_target_young(group, interval_ms, group.coordinator.wall_ms(now_ms))
 
 
 def compute(group: StreamsGroup, changes: GroupChanges, topology: ConfiguredTopology, now_ms: int) -> None:
@@ -75,11 +69,7 @@ def compute(group: StreamsGroup, changes: GroupChanges, topology: ConfiguredTopo
         targets = targets_of(group, inputs, assigning(*inputs), now_ms)
     if targets is None:
         return
-    for member_id in group.members:
-        target = targets.get(member_id, NO_TASK_SETS)
-        if target != group.targets.get(member_id):
-            changes.make(StreamsKind.TARGET, member_id, target)
-    changes.make(StreamsKind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
+    changes.set_targets({member_id: targets.get(member_id, NO_TASK_SETS) for member_id in group.members}, now_ms)
 
 
 def _inputs(group: StreamsGroup, topology: ConfiguredTopology) -> Inputs:
@@ -105,11 +95,7 @@ def _in_order(group: StreamsGroup) -> list[StreamsMember]:
     """Return the members in the order of Kafka's assignor, which decides between equally good ones."""
     assigned = [member for member in group.members.values() if member.current is not FIRST]
     added = [member for member in group.members.values() if member.current is FIRST]
-    return in_assignors_order(assigned, added, _hash_of, group.most_members)
-
-
-def _hash_of(member: StreamsMember) -> int:
-    return member.java_hash
+    return in_assignors_order(assigned, added, hash_of_member, group.most_members)
 
 
 def _by_process(members: Mapping[str, AssignorMember]) -> dict[str, list[str]]:
@@ -139,7 +125,7 @@ class InitialDelay(DelayedOperation):
         group = self._group
         topology = group.configured
         is_due = group.is_there and group.members and group.target_epoch < group.epoch
-        if topology is None or not is_due or _is_young(group, now_ms):
+        if topology is None or not is_due or group.is_target_young(group.coordinator.wall_ms(now_ms)):
             return
         changes = GroupChanges(group)
         compute(group, changes, topology, now_ms)
@@ -151,7 +137,7 @@ def _ignore_result(error: ErrorCode, now_ms: int) -> None:
 
 
 def delay(group: StreamsGroup, now_ms: int) -> None:
-    delay_ms = group.coordinator.streams_config(group.group_id).initial_rebalance_delay_ms
+    delay_ms = group.config.initial_rebalance_delay_ms
     if delay_ms > 0 and not group.is_delayed:
         group.initial_delay = InitialDelay(now_ms + delay_ms, group)
         group.coordinator.purgatory.wait(group.initial_delay)

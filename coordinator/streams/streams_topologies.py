@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.group_epochs import current_hash
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.streams.streams_checks import UNFORESEEN, UPDATED_TOPOLOGY
 from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -103,7 +102,7 @@ def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -
     metadata_hash, previous = group.metadata_hash, group.configured
     if previous is None or group.checked_version != version:
         group.checked_version = version
-        metadata_hash = current_hash(group)
+        metadata_hash = group.current_hash()
     if previous is None or metadata_hash != group.metadata_hash:
         outcome = prepared.outcome
         if outcome is None or prepared.topology is not group.topology or prepared.version != version:

@@ -18,7 +18,7 @@ from kohort.groups.topology import LabSubtopology, LabTopology
 
 
 def view_of(group: StreamsGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
-    config = group.coordinator.streams_config(group.group_id)
+    config = group.config
     next_target_ms = next_target_in_ms(group, config.assignment_interval_ms, now_ms)
     return GroupView(
         group_id=group.group_id,

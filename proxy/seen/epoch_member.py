@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
 from kohort.coordinator.events.member_stats import MemberStats
+from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import Client
 
 
@@ -35,4 +35,4 @@ class EpochMember:
     @property
     def is_away(self) -> bool:
         """Whether it is a static member that has left temporarily."""
-        return self.epoch == STEPPING_OUT_EPOCH
+        return self.epoch == STATIC_LEAVING_EPOCH

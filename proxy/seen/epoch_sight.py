@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_emitter import US_PER_MS
 from kohort.coordinator.events.event_state import FENCED
 from kohort.coordinator.events.group_event import NO_PARTITION
+from kohort.coordinator.modern.modern_values import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 from kohort.proxy.seen.epoch_events import EpochEvents
@@ -88,7 +88,7 @@ class EpochSight(EpochEvents):
             self._refused(name, request, answer.error_code, observed)
             return True
         member = self.members.get(name)
-        if request.member_epoch in (LEAVING_EPOCH, STEPPING_OUT_EPOCH):
+        if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
             self._leaves(member, request.member_epoch)
             return True
         epoch_before, self.epoch = self.epoch, max(self.epoch, answer.member_epoch)
@@ -269,8 +269,8 @@ class EpochSight(EpochEvents):
         if member is None:
             return
         self.evidence = REQUEST
-        if epoch == STEPPING_OUT_EPOCH:
-            member.epoch, member.revoking = STEPPING_OUT_EPOCH, frozenset()
+        if epoch == STATIC_LEAVING_EPOCH:
+            member.epoch, member.revoking = STATIC_LEAVING_EPOCH, frozenset()
             self._of_those("member_stepped_out", member, member.has)
             return
         self._remove(member, "leave_explicit")

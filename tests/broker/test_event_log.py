@@ -24,8 +24,8 @@ from kohort.broker.cluster.group_events import EventLogError
 from kohort.broker.scheduling import worker_thread
 from kohort.broker.scheduling.worker_thread import JOBS_HERE, Jobs, WorkerThread
 from kohort.cli.commands import main
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events.group_event import COLUMNS
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.pipeline.sources.event_lines import COLUMNS as READ
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.source_rows import GroupEvent

@@ -10,7 +10,7 @@ from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.cli.serving import read_assignments, read_file, read_settings
 from kohort.client.settings_file import read_settings_file
-from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_config import ConsumerConfig
 
 
 def test_faithful_is_kafka() -> None:

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 
 from kohort.control.oracle.safety import Budget
-from kohort.coordinator.consumer import consumer_heartbeating, progress
+from kohort.coordinator.consumer import reconciling
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_heartbeating import ConsumerHeartbeat
 from kohort.coordinator.consumer.reconciling import reconcile
 from kohort.protocol.errors import ErrorCode
 from tests.control.talking import Lab, violations_of
@@ -57,7 +58,7 @@ def test_partition_assigned_before_revocation(lab: Lab, monkeypatch: pytest.Monk
         given topic $topic with 2 partitions
         given ada shares a consumer group {topics: [$topic]}
         """)
-    monkeypatch.setattr(progress, "reconcile", lambda *each, **more: reconcile(*each, **more | {"free_of": _all}))
+    monkeypatch.setattr(reconciling, "reconcile", lambda *each, **more: reconcile(*each, **more | {"free_of": _all}))
     lab.talk("""
         bob beats {topics: [$topic]}
           <- NONE
@@ -75,14 +76,14 @@ def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
 @pytest.mark.plain("it replaces a function of a module that may be compiled")
 @pytest.mark.parametrize(("epoch", "message"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
 def test_invalid_epoch(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, message: str) -> None:
-    respond = consumer_heartbeating._response
+    respond = ConsumerHeartbeat.respond
 
     def wrong(*each: Any) -> Any:
         response = respond(*each)
         response.member_epoch = epoch
         return response
 
-    monkeypatch.setattr(consumer_heartbeating, "_response", wrong)
+    monkeypatch.setattr(ConsumerHeartbeat, "respond", wrong)
     lab.talk("""
         given topic $topic with 2 partitions
         ada beats {topics: [$topic]}

@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kohort.control.http import lag_metrics
 from kohort.control.http.metrics import OTHER_NAMES, STATES, Metrics
-from kohort.coordinator.classic.observer import UNOBSERVED
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.coordinator.share.share_group_state import ShareGroupState
 from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab

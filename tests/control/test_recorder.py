@@ -5,7 +5,7 @@ import pytest
 from kohort.control.history import recorder as recorder_module
 from kohort.control.history.history import Rebalance
 from kohort.control.history.recorder import Recorder
-from kohort.coordinator.classic.observer import UNOBSERVED
+from kohort.coordinator.groups.observer import UNOBSERVED
 from tests.control.talking import Lab
 
 

@@ -2,26 +2,16 @@
 
 import pytest
 
-from kohort.coordinator.consumer.values import Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.groups.describing import groups_by_partition
-from kohort.coordinator.groups.loading import CONSUMER_KINDS, SHARE_KINDS, STREAMS_KINDS, Loading
+from kohort.coordinator.groups.loading import Loading
 from kohort.coordinator.offsets.offsets_topic_records import group_key
-from kohort.coordinator.share.share_values import ShareKind
-from kohort.coordinator.streams.streams_group_values import StreamsKind
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.records.schema import RecordError
 from tests.support.coordinator_records import compacted
 from tests.support.coordinator_world import World, commit_error, subscription
 
 BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
-
-
-def test_record_type_selects_group() -> None:
-    assert set(Kind) == CONSUMER_KINDS
-    assert set(ShareKind) <= set(SHARE_KINDS)
-    assert set(StreamsKind) <= set(STREAMS_KINDS)
-    assert not CONSUMER_KINDS & {*SHARE_KINDS, *STREAMS_KINDS}
 
 
 def test_elsewhere_everything_is_refused() -> None:

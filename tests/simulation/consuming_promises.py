@@ -135,7 +135,7 @@ def _compare(consumers: Consumers, node: Node, index: int, batches: Any) -> None
     live = node.coordinator
     assert not live.unwritten
     other = GroupCoordinator(live.settings, Purgatory(), str, partitions=live.partitions, epoch_ms=live.epoch_ms)
-    other.topics, other.consumer_config = live.topics, live.consumer_config
+    other.topics, other.configs = live.topics, live.configs
     loading = Loading(other, index)
     for data in batches:
         for batch in read_batches(data):

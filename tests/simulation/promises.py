@@ -4,9 +4,9 @@ from collections import Counter
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import ANSWERED
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.coordinator.offsets.offsets_topic_records import GroupKey, read_group_value, read_key
 from tests.simulation.simulated import Asked, Simulation
 from tests.support.coordinator_records import compacted

@@ -125,7 +125,7 @@ def _compare(streaming: Streaming, node: Node, index: int, topic: Topic) -> None
     live = node.coordinator
     assert not live.unwritten
     other = GroupCoordinator(live.settings, Purgatory(), str, partitions=live.partitions, epoch_ms=live.epoch_ms)
-    other.topics, other.streams_config = live.topics, live.streams_config
+    other.topics, other.configs = live.topics, live.configs
     loading = Loading(other, index)
     for data in topic.partitions[index].log.batches():
         for batch in read_batches(data):

@@ -10,7 +10,7 @@ import pytest
 
 from kohort.broker.cluster import replay
 from kohort.coordinator.modern.modern_values import Change, Record
-from kohort.coordinator.streams import streams_sessions, streams_targets
+from kohort.coordinator.streams import streams_targets
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import StreamsAssignment
 from kohort.coordinator.streams.streams_owners import TaskOwners
@@ -55,7 +55,7 @@ def test_broken_invariant_is_detected(broken: str, message: str, monkeypatch: py
     elif broken.startswith("a process"):
         monkeypatch.setattr(TaskOwners, "holds", lambda self, process_id, subtopology_id, partition, *roles: False)
     elif broken.startswith("a member that goes"):
-        monkeypatch.setattr(streams_sessions, "next_epoch_of", lambda group: group.epoch_values)
+        monkeypatch.setattr(StreamsGroup, "next_epoch", lambda group: group.epoch_values)
     elif broken.startswith("an epoch"):
         monkeypatch.setattr(StreamsGroup, "record_of", _forgetting(StreamsGroup.record_of))
     else:

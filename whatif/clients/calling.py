@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from kohort.coordinator.classic.classic_requests import heartbeat_in_consumer_group, join_group, leave_group, sync_group
 from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.coordinator.classic.joining import Joiner
-from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat
+from kohort.coordinator.consumer.consumer_heartbeating import consumer_group_heartbeat
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.coordinator.offsets.committing import Commit, offset_commit
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.consumer.consumer_observer import UNOBSERVED
 from kohort.coordinator.events.group_event import CONSUMER_KINDS, GroupEvent
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
 
@@ -44,7 +44,7 @@ def test_nobody_listens() -> None:
     bob.leaves()
     world.converges(ada)
     assert world.events == []
-    assert world.coordinator.consumer_observer is UNOBSERVED
+    assert world.coordinator.observer is UNOBSERVED
     group = world.consumer_group
     assert group.event_state is None
     assert [member.stats for member in group.members.values()] == [None]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from kohort.coordinator.consumer.consumer_config import ConsumerConfig
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from kohort.whatif.clients.group_member import Said
 from kohort.whatif.clients.virtual_topics import Topics
@@ -29,7 +30,7 @@ class ConsumerWorld(World):
         self.coordinator.new_uuid = lambda: str(UUID(int=int(self._new_uuid()[1:]) << 64))
         self.topics = Topics(partitions)
         self.coordinator.topics = self.topics
-        self.coordinator.consumer_config = lambda _: ConsumerConfig(10_000, 1_000, interval_ms)
+        self.coordinator.configs[CONSUMER] = lambda _: ConsumerConfig(10_000, 1_000, interval_ms)
 
     def consumer(self, name: str, **traits: Any) -> "Consumer":
         """Return a client of the consumer protocol."""

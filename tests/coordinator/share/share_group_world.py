@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.groups.deleting import topic_deleted
+from kohort.coordinator.groups.group import SHARE
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.coordinator.modern.group_refusals import Refusal
+from kohort.coordinator.share.persister import OnOutcomes
 from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_heartbeating import Sender, share_group_heartbeat
-from kohort.coordinator.share.share_host import OnOutcomes
+from kohort.coordinator.share.share_heartbeating import share_group_heartbeat
 from kohort.coordinator.share.share_offsets import alter_offsets, delete_offsets
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode as E
@@ -104,7 +106,7 @@ class ShareGroupWorld(World):
         self.persister = Persister()
         self.coordinator.topics = self.topics
         self.coordinator.share_persister = lambda: self.persister
-        self.coordinator.share_config = lambda _: ShareConfig(10_000, 1_000, interval_ms)
+        self.coordinator.configs[SHARE] = lambda _: ShareConfig(10_000, 1_000, interval_ms)
 
     def member(self, name: str, **traits: Any) -> Member:
         traits.setdefault("names", ("foo",))

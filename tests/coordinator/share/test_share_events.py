@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kohort.coordinator.events.group_event import RECORD_KINDS, SHARE_KINDS, GroupEvent
-from kohort.coordinator.modern.modern_observer import UNOBSERVED
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import Member, ShareGroupWorld
 
@@ -39,7 +39,7 @@ def test_nobody_listens() -> None:
     _, bob = both(world)
     bob.leaves()
     assert world.events == []
-    assert world.coordinator.share_observer is UNOBSERVED
+    assert world.coordinator.observer is UNOBSERVED
     assert world.coordinator.record_observer is None
     assert world.share_group.event_state is None
 

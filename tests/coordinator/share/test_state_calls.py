@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kohort.coordinator.groups.deleting import delete_group
-from kohort.coordinator.share.share_host import OnOutcomes
+from kohort.coordinator.share.persister import OnOutcomes
 from kohort.coordinator.share.state_calls import PARTITIONS_AT_ONCE, StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode as E

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kohort.coordinator.groups.group import STREAMS
+from kohort.coordinator.modern.epoch_heartbeat import Sender
 from kohort.coordinator.streams.streams_config import StreamsConfig
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, Sender, streams_group_heartbeat
+from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, streams_group_heartbeat
 from kohort.coordinator.streams.streams_topologies import Prepared
 from kohort.coordinator.streams.streams_values import StatusCode
 from kohort.coordinator.streams.streams_values import TopicInfo as MissingTopic
@@ -51,7 +53,7 @@ class StreamsGroupWorld(World):
         self.topics = Topics(partitions)
         self.coordinator.topics = self.topics
         self.config = StreamsConfig(10_000, 1_000, interval_ms, delay_ms)
-        self.coordinator.streams_config = lambda _: self.config
+        self.coordinator.configs[STREAMS] = lambda _: self.config
         self.makes_topics = True
 
     def member(self, name: str, **traits: Any) -> Member:
@@ -125,7 +127,7 @@ class Member:
         ticket = Ticket(f"{self.world.now_ms} {self.name} beats {request.member_epoch}", self)  # type: ignore[arg-type]
         self.tickets.append(ticket)
         self.waiting = ticket
-        sender = Sender(ticket, self.name, self.host, self.world.make_topics)
+        sender = Sender(ticket, self.name, self.host, make_topics=self.world.make_topics)
         response = streams_group_heartbeat(self.world.coordinator, request, sender, self.world.now_ms, prepared)
         if response is not None:
             ticket.answer(response)

@@ -6,7 +6,7 @@ import pytest
 
 from kohort.coordinator.events.group_event import STREAMS_KINDS, GroupEvent
 from kohort.coordinator.events.task_names import RoleTask, task_names
-from kohort.coordinator.modern.modern_observer import UNOBSERVED
+from kohort.coordinator.groups.observer import UNOBSERVED
 from kohort.coordinator.streams.streams_owners import Role
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.streams_group_heartbeat import KeyValue
@@ -42,7 +42,7 @@ def test_nobody_listens() -> None:
     _, bob = both(world)
     bob.leaves()
     assert world.events == []
-    assert world.coordinator.streams_observer is UNOBSERVED
+    assert world.coordinator.observer is UNOBSERVED
     assert world.streams_group.event_state is None
 
 

@@ -1,16 +1,10 @@
-"""Interfaces that share groups use."""
+"""Interface of the share coordinators for share groups."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from kohort.coordinator.modern.modern_host import ModernHost
-from kohort.coordinator.modern.modern_observer import ModernObserver
-from kohort.coordinator.share.share_config import ShareConfig
 from kohort.coordinator.share.state_partitions import TopicIdPartition
 from kohort.protocol.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kohort.coordinator.share.share_group import ShareGroup
 
 
 class Outcome(Protocol):
@@ -65,11 +59,3 @@ class Persister(Protocol):
         A partition without state has the error NONE and a start offset of -1.
         """
         ...
-
-
-class ShareHost(ModernHost, Protocol):
-    """Interface of `GroupCoordinator` for share groups."""
-
-    share_config: Callable[[str], ShareConfig]  # settings by group id
-    share_persister: Callable[[], Persister]
-    share_observer: "ModernObserver[ShareGroup]"

@@ -112,11 +112,13 @@ def what_if(
             variant | {"effort": efforts.get(variant["name"], 0), "on_front": variant["name"] in variant_names}
             for variant in row["variants"]
         ]
-        click.echo(json.dumps(row, indent=1))
+        for line in json.dumps(row, indent=1).splitlines():
+            say(line)
     else:
         _print(answer, variant_names, efforts)
     if not answer.calibration.is_good:
-        say(f"Error: cannot predict: the play does not reproduce the history: {'; '.join(answer.calibration.failures)}")
+        failures = "; ".join(answer.calibration.failures)
+        say(f"Error: cannot predict: the play does not reproduce the history: {failures}", err=True)
         sys.exit(1)
 
 
@@ -147,7 +149,7 @@ def _history(sources: tuple[str, ...], group: str, config: Path | None, window: 
     inputs, issues = find_sources(sources, security)
     inputs, more = expand(inputs)
     for issue in (*issues, *more):
-        say(visible(f"{issue.keys}: {issue.detail}"))
+        say(f"{issue.keys}: {issue.detail}", err=True)
     if not inputs:
         raise click.ClickException("nothing to read: no source can be read")
     histories = read_history(inputs, {group}, window)
@@ -161,14 +163,15 @@ def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> 
 
     observed, played = answer.calibration.observed, answer.calibration.played
     verdict = "reproduces the history" if answer.calibration.is_good else "does not reproduce the history"
-    click.echo(visible(f"group {answer.group}: the play under its own settings {verdict}"))
+    say(f"group {answer.group}: the play under its own settings {verdict}")
     for name in ("rebalances", "stalled_partition_seconds", "group_stop_seconds"):
         suffix = "" if name == "rebalances" else " (by commits)"
-        click.echo(f"  {_FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
-    click.echo("\nread from the history")
+        say(f"  {_FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
+    say()
+    say("read from the history")
     for source in answer.sources:
         rule = f" ({source.rule})" if source.rule else ""
-        click.echo(visible(f"  {source.origin:9} {source.element}: {source.value}{rule}"))
+        say(f"  {source.origin:9} {source.element}: {source.value}{rule}")
     if not answer.calibration.is_good:
         return
     for variant in answer.variants:
@@ -176,16 +179,17 @@ def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> 
             continue
         prediction = answer.predictions[variant.name]
         effort = f", effort {efforts[variant.name]}" if variant.name in efforts else ""
-        click.echo()
-        click.echo(visible(f"{variant.name}{effort}"))
+        say()
+        say(f"{variant.name}{effort}")
         for name, title in _FIGURES.items():
             low, high = prediction.ranges[name]
-            click.echo(f"  {title:46} {prediction.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
-        click.echo(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
+            say(f"  {title:46} {prediction.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
+        say(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
         end_ms = answer.script.end_ms
         for line in text_timeline(prediction.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
-            click.echo(f"  {line}")
-    click.echo(
-        "\nassumptions: the same starts, stops, crashes, pauses and records; client timings of the model clients; "
+            say(f"  {line}")
+    say()
+    say(
+        "assumptions: the same starts, stops, crashes, pauses and records; client timings of the model clients; "
         "ranges cover heartbeat phases and join order"
     )

@@ -147,7 +147,7 @@ def damaged_checkpoint(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (newer_meta, ("written in format 2", "use the version that wrote it")),
+        (newer_meta, ("written in format 2", "install that release or a newer one")),
         (newer_batches, ("t-0", "byte 0", "format 3", "start the one that wrote it")),
         (damaged_journal, (JOURNAL, "line 1", "mend or remove that line")),
         (lost_journal, (JOURNAL, "is missing", "restore it from a backup, or start once with --restore-topics")),

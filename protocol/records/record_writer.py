@@ -1,7 +1,7 @@
 """Writer of records that follow the table of layouts, from dicts by field names or tuples in their order."""
 
 import struct as packing
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from kohort.protocol.records.layouts import CONSUMER_OFFSETS
@@ -108,4 +108,22 @@ def encode_fields(
 ) -> bytes:
     writer = _Writer(version, flexible)
     writer.struct(fields, values)
+    return b"".join(writer.parts)
+
+
+def encode_fields_in_steps(
+    fields: Struct, values: Sequence[Any], elements_at_once: int
+) -> Generator[None, None, bytes]:
+    """Encode a struct of a flexible version that has no tagged fields. Yield after `elements_at_once` of an array."""
+    writer = _Writer(0, flexible=True)
+    for field, value in zip(fields.fields, values, strict=True):
+        if not isinstance(field.type, Array):
+            writer.value(field.type, value)
+            continue
+        writer.parts.append(compact_length(len(value)))
+        for begin in range(0, len(value), elements_at_once):
+            for element in value[begin : begin + elements_at_once]:
+                writer.value(field.type.of, element)
+            yield
+    writer.parts.append(unsigned_varint(0))
     return b"".join(writer.parts)

@@ -68,6 +68,9 @@ def prepared() -> tuple[TouchMeter, UUID]:
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 def test_touches_few_elements_between_yields(api: ApiSpec) -> None:
     meter, topic_id = prepared()
+    if api.may_be_abandoned:  # it changes nothing, so a first request can do the imports, which are not measured
+        for request in requests_of(api, topic_id, PARTITIONS, 1):
+            meter.send(request.frame)
     too_many = []
     for request in requests_of(api, topic_id, PARTITIONS, ELEMENTS):
         meter.send(request.frame)

@@ -16,7 +16,11 @@ from kohort.testing import Cluster, SyncCluster
 from tests.docs.blocks import Block, blocks
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-PYTHON = [block for block in blocks("python") if not block.title]  # files of tutorials: tests/docs/test_sessions.py
+PYTHON = [
+    block
+    for block in blocks("python")
+    if not block.title and not block.not_run  # files of tutorials: tests/docs/test_sessions.py
+]
 TESTS = [block for block in PYTHON if "def test_" in block.text]
 SCRIPTS = [block for block in PYTHON if "asyncio.run(main())" in block.text]
 

@@ -32,6 +32,7 @@ MOST_COMMITS = 4_000
 NOBODY_CAN_KNOW = {
     ("refused-migration", "without conversion_refused"): "a client that was refused leaves no other trace",
     ("new-protocol-librdkafka-cooperative-to-consumer", "without conversion_refused"): "likewise",
+    ("copied", "without member_removed"): "a process that was killed looks like one that was closed",
     ("static-taken-once", "without member_fenced"): "a process that was fenced looks like one that had stopped",
 }
 """Kinds of line whose absence shows nowhere: a quiet group has none of them either."""

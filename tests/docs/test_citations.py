@@ -1,6 +1,7 @@
 """Citations of docs/behaviour name sections and rules that exist."""
 
 import re
+from difflib import unified_diff
 
 from tests.docs.citations import citations, has_rule, sections
 from tests.docs.sources import BEHAVIOUR, ROOT, conversations, documents, python_files
@@ -34,8 +35,12 @@ def test_sections_name_existing_code() -> None:
 
 
 def test_generated_pages_are_current() -> None:
-    stale = [path.name for path, text in made_pages().items() if path.read_text() != text]
-    assert stale == [], "regenerate them: .venv/bin/python -m tests.docs.tables"
+    differences = [
+        line
+        for path, text in made_pages().items()
+        for line in unified_diff(path.read_text().splitlines(), text.splitlines(), path.name, n=0, lineterm="")
+    ]
+    assert differences == [], "regenerate them: .venv/bin/python -m tests.docs.tables"
 
 
 def test_documented_events_and_causes_exist() -> None:

@@ -229,15 +229,15 @@ class Loading:
         return ClassicGroup(coordinator, group_id, coordinator.partition_of(group_id), coordinator.wall_ms(now_ms))
 
     def finish(self, now_ms: int) -> int:
-        """Start to serve the groups, and return their number."""
-        coordinator = self._coordinator
-        coordinator.shards[self._partition] = Shard.ACTIVE
+        """Start to serve the groups, and return their number. Raises RecordError, before it serves any."""
         self._decode(self._undecoded or ())
         self._decode(self._commits.items())
         self._offsets_by_key.clear()
         for offsets in self._offsets.values():
             offsets.forget_empty_topics()
         pending = self._pending()
+        coordinator = self._coordinator
+        coordinator.shards[self._partition] = Shard.ACTIVE
         loaded = (
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
@@ -314,10 +314,10 @@ def load(
     try:
         for key, value in records:
             loading.apply(key, value)
+        return loading.finish(now_ms)
     except Exception:
         loading.fail()
         raise
-    return loading.finish(now_ms)
 
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:

@@ -5,7 +5,7 @@ import pytest
 from kohort.coordinator.context import Shard
 from kohort.coordinator.groups.describing import groups_by_partition
 from kohort.coordinator.groups.loading import Loading
-from kohort.coordinator.offsets.offsets_topic_records import group_key
+from kohort.coordinator.offsets.offsets_topic_records import group_key, offset_key
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.records.schema import RecordError
 from tests.support.coordinator_records import compacted
@@ -167,6 +167,15 @@ def test_unreadable_record_stops_load(value: bytes) -> None:
     world = World(lead=False)
     world.log[0] = [(group_key("g"), value)]
     with pytest.raises(RecordError):
+        world.load()
+    assert world.coordinator.shards == {}
+    assert world.speaker("ada").beats() is E.not_coordinator
+
+
+def test_unreadable_commit_stops_load() -> None:
+    world = World(lead=False)
+    world.log[0] = [(offset_key("g", "t", 0), b"\x00\x03")]
+    with pytest.raises(RecordError, match="topic='t'"):
         world.load()
     assert world.coordinator.shards == {}
     assert world.speaker("ada").beats() is E.not_coordinator

@@ -5,45 +5,29 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER
-from kohort.coordinator.groups.view_parts import IsAlive, next_target_in_ms, partitions_by_name, remaining_ms
+from kohort.coordinator.groups.view_parts import IsAlive, partitions_by_name, remaining_ms, view_of_modern_group
 from kohort.groups.group_members import GroupMember
 from kohort.groups.group_view import GroupView
 
 
 def view_of(group: ConsumerGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
-    config = group.config
-    return GroupView(
-        group_id=group.group_id,
-        type=CONSUMER,
-        state=group.state.value,
-        version=group.epoch,
-        target_epoch=group.target_epoch,
-        protocol=preferred_assignor(group) if group.members else "",
-        members=tuple(
-            _member(group, member, config.session_timeout_ms, now_ms, is_alive) for member in group.members.values()
-        ),
-        next_target_in_ms=next_target_in_ms(group, config.assignment_interval_ms, now_ms),
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        session_timeout_ms=config.session_timeout_ms,
-    )
+    members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
+    return view_of_modern_group(group, preferred_assignor(group), members, now_ms)
 
 
-def _member(
-    group: ConsumerGroup, member: ConsumerMember, session_timeout_ms: int, now_ms: int, is_alive: IsAlive
-) -> GroupMember:
+def _member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, is_alive: IsAlive) -> GroupMember:
     metadata, current = member.metadata, member.current
-    classic = metadata.classic
     return GroupMember(
         member_id=member.member_id,
         instance_id=metadata.instance_id,
         client_id=metadata.client_id,
         client_host=metadata.client_host.lstrip("/"),
-        session_timeout_ms=session_timeout_ms if classic is None else classic.session_timeout_ms,
+        session_timeout_ms=group.session_timeout_of(member),
         rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         is_alive=is_alive(group, member),
         waits_for="partitions" if current.state is MemberState.UNRELEASED_PARTITIONS else "",
         partitions=partitions_by_name(group, current.assigned),
-        speaks=CONSUMER if classic is None else CLASSIC,
+        speaks=CLASSIC if member.is_classic else CONSUMER,
         epoch=current.epoch,
         state=current.state.name.title().replace("_", ""),
         target=partitions_by_name(group, group.target_of(member.member_id)),

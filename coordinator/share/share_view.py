@@ -1,7 +1,7 @@
 """Conversion of a share group (KIP-932) to a `GroupView`, without the records, which the partitions' leaders know."""
 
 from kohort.coordinator.groups.group import SHARE
-from kohort.coordinator.groups.view_parts import IsAlive, next_target_in_ms, partitions_by_name, remaining_ms
+from kohort.coordinator.groups.view_parts import IsAlive, partitions_by_name, remaining_ms, view_of_modern_group
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.simple_assignor import SIMPLE
@@ -11,32 +11,18 @@ from kohort.groups.group_view import GroupView, ShareView
 
 def view_of(group: ShareGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
     config = group.config
-    return GroupView(
-        group_id=group.group_id,
-        type=SHARE,
-        state=group.state.value,
-        version=group.epoch,
-        target_epoch=group.target_epoch,
-        protocol=SIMPLE if group.members else "",
-        members=tuple(
-            _member(group, member, config.session_timeout_ms, now_ms, is_alive) for member in group.members.values()
-        ),
-        next_target_in_ms=next_target_in_ms(group, config.assignment_interval_ms, now_ms),
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        session_timeout_ms=config.session_timeout_ms,
-        share=ShareView(
-            partitions=(),
-            in_flight=(),
-            delivery_count_limit=config.delivery_count_limit,
-            max_record_locks=config.partition_max_record_locks,
-            record_lock_ms=config.record_lock_duration_ms,
-        ),
+    share = ShareView(
+        partitions=(),
+        in_flight=(),
+        delivery_count_limit=config.delivery_count_limit,
+        max_record_locks=config.partition_max_record_locks,
+        record_lock_ms=config.record_lock_duration_ms,
     )
+    members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
+    return view_of_modern_group(group, SIMPLE, members, now_ms, share=share)
 
 
-def _member(
-    group: ShareGroup, member: ShareMember, session_timeout_ms: int, now_ms: int, is_alive: IsAlive
-) -> GroupMember:
+def _member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: IsAlive) -> GroupMember:
     """Return a member, which may share its partitions with others and never has to revoke any."""
     metadata, current = member.metadata, member.current
     return GroupMember(
@@ -44,7 +30,7 @@ def _member(
         instance_id=None,
         client_id=metadata.client_id,
         client_host=metadata.client_host.lstrip("/"),
-        session_timeout_ms=session_timeout_ms,
+        session_timeout_ms=group.session_timeout_of(member),
         rebalance_timeout_ms=0,
         is_alive=is_alive(group, member),
         partitions=partitions_by_name(group, current.assigned),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kohort.coordinator.events.streams_batch_events import STICKY
 from kohort.coordinator.groups.group import STREAMS
-from kohort.coordinator.groups.view_parts import IsAlive, next_target_in_ms, remaining_ms
+from kohort.coordinator.groups.view_parts import IsAlive, next_target_in_ms, remaining_ms, view_of_modern_group
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -18,26 +18,11 @@ from kohort.groups.topology import LabSubtopology, LabTopology
 
 
 def view_of(group: StreamsGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
-    config = group.config
-    next_target_ms = next_target_in_ms(group, config.assignment_interval_ms, now_ms)
-    return GroupView(
-        group_id=group.group_id,
-        type=STREAMS,
-        state=group.state.value,
-        version=group.epoch,
-        target_epoch=group.target_epoch,
-        protocol=STICKY if group.members else "",
-        members=tuple(
-            _member(group, member, config.session_timeout_ms, now_ms, is_alive) for member in group.members.values()
-        ),
-        next_target_in_ms=next_target_ms,
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        session_timeout_ms=config.session_timeout_ms,
-        streams=_streams(group, next_target_ms, now_ms),
-    )
+    members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
+    return view_of_modern_group(group, STICKY, members, now_ms, streams=_streams(group, now_ms))
 
 
-def _streams(group: StreamsGroup, next_target_ms: int | None, now_ms: int) -> StreamsView:
+def _streams(group: StreamsGroup, now_ms: int) -> StreamsView:
     configured = group.configured
     problems = None
     if configured is not None:
@@ -48,7 +33,7 @@ def _streams(group: StreamsGroup, next_target_ms: int | None, now_ms: int) -> St
     return StreamsView(
         topology=_topology(group),
         problems=problems,
-        status=_status(group, next_target_ms),
+        status=_status(group, now_ms),
         initial_delay_in_ms=remaining_ms(group.initial_delay, now_ms),
         shutdown_requested_by=group.shutdown_requested_by,
         standby_replicas=int(dict(group.configs).get(NUM_STANDBY_REPLICAS, 0)),
@@ -80,19 +65,17 @@ def _topology(group: StreamsGroup) -> LabTopology | None:
     )
 
 
-def _status(group: StreamsGroup, next_target_ms: int | None) -> dict[str, str]:
+def _status(group: StreamsGroup, now_ms: int) -> dict[str, str]:
     configured = group.configured
     status = [] if configured is None else list(configured.status)
     if group.members and group.is_delayed:
         status.append(DELAYED_AT_FIRST)
-    elif group.members and next_target_ms:
+    elif group.members and next_target_in_ms(group, now_ms):
         status.append(DELAYED_BY_INTERVAL)
     return {entry.code.name: entry.detail for entry in (*status, *shutdown_status(group))}
 
 
-def _member(
-    group: StreamsGroup, member: StreamsMember, session_timeout_ms: int, now_ms: int, is_alive: IsAlive
-) -> TaskMember:
+def _member(group: StreamsGroup, member: StreamsMember, now_ms: int, is_alive: IsAlive) -> TaskMember:
     metadata, current = member.metadata, member.current
     target = group.target_of(member.member_id)
     return TaskMember(
@@ -100,7 +83,7 @@ def _member(
         instance_id=metadata.instance_id,
         client_id=metadata.client_id,
         client_host=metadata.client_host.lstrip("/"),
-        session_timeout_ms=session_timeout_ms,
+        session_timeout_ms=group.session_timeout_of(member),
         rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         is_alive=is_alive(group, member),
         waits_for="tasks" if current.state is StreamsMemberState.UNRELEASED_TASKS else "",

@@ -124,11 +124,14 @@ def _is_in(records: InFlightRecords, state: SharePartitionState) -> bool:
 # Records
 
 
-def explain_record(view: GroupView, state: SharePartitionState, offset: int, fate: Fate | None) -> str:
+def explain_record(
+    view: GroupView, state: SharePartitionState, offset: int, fate: Fate | None, dead_letter: Fate | None = None
+) -> str:
     """Return why a record is not delivered, or that it is available.
 
     Args:
         fate: The last event that reported the record as accepted, rejected or archived, or None.
+        dead_letter: The last event about a dead letter of the record, or None.
     """
     assert view.share is not None, "only share groups have such records"
     record = f"{state.name} {offset}"
@@ -136,7 +139,7 @@ def explain_record(view: GroupView, state: SharePartitionState, offset: int, fat
         return f"{record}: not written yet; the log ends at {state.log_end_offset}"
     if offset < state.log_start_offset:
         return f"{record}: deleted from the log, which starts at {state.log_start_offset}"
-    outcome = _outcome(view, fate)
+    outcome = _outcome(view, fate, dead_letter)
     if state.start_offset is not None and offset < state.start_offset:
         below = f"complete: it is below the group's start offset, {state.start_offset}"
         return f"{record}: {outcome or below}"
@@ -153,7 +156,7 @@ def explain_record(view: GroupView, state: SharePartitionState, offset: int, fat
     return f"{record}: {'; '.join(['never delivered', *blockers])}"
 
 
-def _outcome(view: GroupView, fate: Fate | None) -> str:
+def _outcome(view: GroupView, fate: Fate | None, dead_letter: Fate | None) -> str:
     if fate is None or view.share is None:
         return ""
     outcome = OUTCOMES[fate.kind]
@@ -164,7 +167,15 @@ def _outcome(view: GroupView, fate: Fate | None) -> str:
     limit = ""
     if fate.cause == "delivery_limit":
         limit = f", the group's delivery limit ({view.share.delivery_count_limit})"
-    return f"{outcome}{member}, {delivered(fate.delivery_count)}{limit}"
+    return f"{outcome}{member}, {delivered(fate.delivery_count)}{limit}{_explain_dead_letter(dead_letter)}"
+
+
+def _explain_dead_letter(dead_letter: Fate | None) -> str:
+    if dead_letter is None:
+        return ""
+    if dead_letter.dead_letter_partition < 0:
+        return f"; its dead letter was not written: {dead_letter.reason}"
+    return f"; its dead letter is in {dead_letter.dead_letter_topic}-{dead_letter.dead_letter_partition}"
 
 
 def _explain_in_flight(held: InFlightRecords, limit: int, outcome: str, blockers: list[str]) -> str:
@@ -176,6 +187,8 @@ def _explain_in_flight(held: InFlightRecords, limit: int, outcome: str, blockers
         return f"{held.holder} holds it; {duration(held.ends_in_ms)}: {consequence}; {times} of {limit}"
     if held.state == "acknowledged":
         return outcome or f"accepted, {times}"
+    if held.state == "archiving":
+        return f"{outcome or f'rejected, or the delivery limit is reached, {times}'}; its dead letter is being written"
     if held.state == "archived":
         return outcome or f"archived, {times}: rejected, or the delivery limit is reached"
     availability = f"available again, {times} of {limit}" if held.delivery_count else f"available, {times}"

@@ -16,7 +16,9 @@ class InFlightRecords:
     partition: int
     first_offset: int
     last_offset: int
-    state: str  # `available` (delivered before), `acquired`, `acknowledged` or `archived`
+    # `available` (delivered before), `acquired`, `acknowledged`, `archiving` (its dead letter is being written) or
+    # `archived`
+    state: str
     delivery_count: int
     # Client id of the member that holds them, or its member id if several members have that client id; empty without a
     # holder.
@@ -87,6 +89,9 @@ class Fate:
     last_offset: int
     delivery_count: int
     member_id: str
+    dead_letter_topic: str = ""
+    dead_letter_partition: int = -1  # -1: it was not written
+    reason: str = ""  # why a dead letter was not written
 
     def includes(self, topic: str, partition: int, offset: int) -> bool:
         return (self.topic, self.partition) == (topic, partition) and self.first_offset <= offset <= self.last_offset

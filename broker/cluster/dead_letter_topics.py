@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kohort.base.logs import log
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.archiving import archive
-from kohort.protocol.batches import Record, build_batch, iterate_records, read_batches
+from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
 from kohort.protocol.errors import DecodeError
 from kohort.purgatory import work_in_turns
 from kohort.storage.refusal import Refusal
+from kohort.storage.validation import Rejection, check_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
+    from kohort.coordinator.share_partitions.record_observer import RecordObserver
     from kohort.coordinator.share_partitions.share_partition import SharePartition
     from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
     from kohort.storage.topic import Partition, Topic
 
 ENABLED: Final = "errors.deadletterqueue.group.enable"  # setting of a topic that may hold dead letters
+HEADERS: Final = tuple(
+    f"__dlq.errors.{name}" for name in ("topic", "partition", "offset", "group", "delivery.count", "message")
+)
 RECORDS_AT_ONCE: Final = 500  # maximum of one batch
 READ_BYTES: Final = 1 << 20
+MAX_LOGGED_GROUPS: Final = 1_000  # groups whose last failure is kept, so that it is logged once
+
+_Letter = tuple["DeadLetters", Record]  # of one offset
 
 
-def send(cluster: SharedState, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
-    """Write dead letters to the topic of the group, and archive their records.
+class Failure(NamedTuple):
+    """The reason for which dead letters are not written."""
 
-    If the topic does not exist or does not allow it, nothing is written.
-    """
+    cause: str  # as in the event
+    text: str
 
-    def sent(are_written: bool, now_ms: int) -> None:
-        for part in _one_by_one(letters) if are_written else [letters]:  # as Kafka writes the states
+
+def send(
+    cluster: SharedState,
+    partition: SharePartition,
+    letters: Sequence[DeadLetters],
+    observer: RecordObserver,
+    now_ms: int,
+) -> None:
+    """Write dead letters to the topic of the group, and archive their records, also of those that cannot be written."""
+
+    def sent(has_topic: bool, now_ms: int) -> None:
+        for part in _one_by_one(letters) if has_topic else [letters]:  # as Kafka writes the states
             archive(partition, part, now_ms)
 
-    work_in_turns(cluster.purgatory, _sending(cluster, partition, letters, now_ms), sent, now_ms)
+    sending = _Sending(cluster, partition, observer)
+    work_in_turns(cluster.purgatory, sending.run(letters, now_ms), sent, now_ms)
 
 
 def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters]]:
@@ -45,56 +64,133 @@ def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters
             yield (letter._replace(first_offset=offset, last_offset=offset),)
 
 
-def _sending(
-    cluster: SharedState, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int
-) -> Generator[None, None, bool]:
-    """Return whether there is a topic for them."""
-    target, source = _target(cluster, partition), cluster.topics.by_id(partition.key.topic_id)
-    if target is None or source is None:
-        return False
-    pace, records = Pace(), list[Record]()
-    write = partial(_append, cluster, target)
-    originals = Originals(source.partition(partition.key.partition) if partition.config.copies_dead_letters else None)
+class _Sending:
+    """Writes the dead letters of one share partition."""
+
+    def __init__(self, cluster: SharedState, share_partition: SharePartition, observer: RecordObserver) -> None:
+        self._cluster = cluster
+        self._key = share_partition.key
+        self._config = share_partition.config
+        self._observer = observer
+
+    def run(self, letters: Sequence[DeadLetters], now_ms: int) -> Generator[None, None, bool]:
+        """Write dead letters, and return whether there is a topic for them."""
+        source, target = self._cluster.topics.by_id(self._key.topic_id), self._find_target()
+        if isinstance(target, Failure) or source is None:
+            failure = target if isinstance(target, Failure) else Failure("topic_deleted", "their topic was deleted")
+            for letter in letters:
+                self._report_failure(letter, failure)
+            return False
+        pace, batch = Pace(), list[_Letter]()
+        originals = Originals(source.partition(self._key.partition) if self._config.copies_dead_letters else None)
+        for letter in letters:
+            for offset in range(letter.first_offset, letter.last_offset + 1):
+                own = letter._replace(first_offset=offset, last_offset=offset)
+                batch.append((own, _record(self._cluster, self._key, source.name, own, originals.find(offset))))
+                if len(batch) == RECORDS_AT_ONCE:
+                    self._write(target, batch, now_ms)
+                    batch = []
+                if pace.add():
+                    yield
+        if batch:
+            self._write(target, batch, now_ms)
+        return True
+
+    def _find_target(self) -> Partition | Failure:
+        """Return the partition for dead letters: the source partition modulo the number of partitions.
+
+        The checks and their order are Kafka's (`ProduceRequestHandler.validateDlqTopic`): the prefix applies to
+        existing topics, too.
+        """
+        cluster, name = self._cluster, self._config.dead_letter_topic
+        settings, topic = cluster.settings, cluster.topics.by_name(name)
+        if topic is not None and cluster.topics.effective_configs(topic.configs).get(ENABLED) != "true":
+            return Failure("topic_not_enabled", f"topic {name} does not have {ENABLED}=true")
+        if topic is None and not settings.errors_deadletterqueue_auto_create_topics_enable:
+            return Failure("topic_missing", f"topic {name} does not exist")
+        prefix = settings.errors_deadletterqueue_topic_name_prefix
+        if not name.startswith(prefix):
+            return Failure(
+                "topic_name", f"the name {name} does not begin with {prefix} (errors.deadletterqueue.topic.name.prefix)"
+            )
+        if topic is None:
+            created = self._create(name)
+            if isinstance(created, Failure):
+                return created
+            topic = created
+        target = topic.partitions[self._key.partition % len(topic.partitions)]
+        return target if target.leader >= 0 else Failure("no_leader", f"{name}-{target.index} has no leader")
+
+    def _create(self, name: str) -> Topic | Failure:
+        try:
+            created = self._cluster.topics.create(name, -1, -1, {ENABLED: "true"})
+        except OSError as error:
+            self._cluster.storage_failed(f"creating topic {name}", error)
+            return Failure("storage_error", f"topic {name} cannot be stored: {error.strerror or error}")
+        if isinstance(created, Refusal):
+            return Failure("topic_not_created", f"topic {name} cannot be created: {created.message}")
+        return created
+
+    def _write(self, target: Partition, batch: Sequence[_Letter], now_ms: int) -> None:
+        """Write dead letters in batches that are within the topic's `max.message.bytes`, if possible."""
+        content = build_batch([record for _, record in batch])
+        config, name = target.log.config, self._config.dead_letter_topic
+        if len(content) > config.max_message_bytes and len(batch) > 1:
+            middle = len(batch) // 2
+            self._write(target, batch[:middle], now_ms)
+            self._write(target, batch[middle:], now_ms)
+            return
+        wall_ms = now_ms + self._cluster.clock.epoch_ms
+        verdict = check_batch(content, read_batch(content), config, (name, target.index), wall_ms, len(content))
+        if isinstance(verdict, Rejection):
+            reason = verdict.message or verdict.error_code.name.upper()
+            failure: Failure | None = Failure("rejected", f"{name}-{target.index} rejects them: {reason}")
+        else:
+            failure = self._append(target, verdict.batch, now_ms)
+        for letter in _joined(letter for letter, _ in batch):
+            if failure is None:
+                self._observer.dead_letter_written(self._key, letter, name, target.index)
+            else:
+                self._report_failure(letter, failure)
+        if failure is None:
+            self._cluster.dead_letter_failures.pop(self._key.group_id, None)
+
+    def _append(self, target: Partition, batch: bytes, now_ms: int) -> Failure | None:
+        try:
+            self._cluster.append(target, batch, now_ms)
+        except OSError as error:
+            self._cluster.storage_failed("writing dead letters of a share group", error)
+            name = f"{self._config.dead_letter_topic}-{target.index}"
+            return Failure("storage_error", f"{name} cannot be stored: {error.strerror or error}")
+        return None
+
+    def _report_failure(self, letter: DeadLetters, failure: Failure) -> None:
+        """Report a failure in an event, and log it unless it is the last one of the group."""
+        group_id, failures = self._key.group_id, self._cluster.dead_letter_failures
+        self._observer.dead_letter_failed(self._key, letter, self._config.dead_letter_topic, *failure)
+        if failures.get(group_id) != failure.text:
+            if len(failures) >= MAX_LOGGED_GROUPS:
+                failures.clear()
+            failures[group_id] = failure.text
+            log.warning(
+                f"{group_id}: records are archived without dead letters: {failure.text}",
+                group=group_id,
+                cause=failure.cause,
+            )
+
+
+def _joined(letters: Iterable[DeadLetters]) -> Iterator[DeadLetters]:
+    """Merge adjacent dead letters with the same delivery count and reason."""
+    merged: DeadLetters | None = None
     for letter in letters:
-        for offset in range(letter.first_offset, letter.last_offset + 1):
-            original = originals.find(offset)
-            records.append(_record(cluster, partition.key, source.name, letter, offset, original))
-            if len(records) == RECORDS_AT_ONCE:
-                write(records, now_ms)
-                records = []
-            if pace.add():
-                yield
-    if records:
-        write(records, now_ms)
-    return True
-
-
-def _target(cluster: SharedState, partition: SharePartition) -> Partition | None:
-    """Return the partition for dead letters: the source partition modulo the number of partitions."""
-    topic = cluster.topics.by_name(partition.config.dead_letter_topic) or _create(cluster, partition)
-    if topic is None or cluster.topics.effective_configs(topic.configs).get(ENABLED) != "true":
-        return None
-    return topic.partition(partition.key.partition % len(topic.partitions))
-
-
-def _create(cluster: SharedState, partition: SharePartition) -> Topic | None:
-    settings, name = cluster.settings, partition.config.dead_letter_topic
-    prefix = settings.errors_deadletterqueue_topic_name_prefix
-    if not settings.errors_deadletterqueue_auto_create_topics_enable or not name.startswith(prefix):
-        return None
-    try:
-        created = cluster.topics.create(name, -1, -1, {ENABLED: "true"})
-    except OSError as error:
-        cluster.storage_failed(f"creating topic {name}", error)
-        return None
-    return None if isinstance(created, Refusal) else created
-
-
-def _append(cluster: SharedState, target: Partition, records: Sequence[Record], now_ms: int) -> None:
-    try:
-        cluster.append(target, build_batch(records), now_ms)
-    except OSError as error:
-        cluster.storage_failed("writing dead letters of a share group", error)
+        if merged is not None and (merged.last_offset + 1, *merged[2:]) == (letter.first_offset, *letter[2:]):
+            merged = merged._replace(last_offset=letter.last_offset)
+            continue
+        if merged is not None:
+            yield merged
+        merged = letter
+    if merged is not None:
+        yield merged
 
 
 def _record(
@@ -102,12 +198,10 @@ def _record(
     key: SharePartitionKey,
     topic_name: str,
     letter: DeadLetters,
-    offset: int,
     original: Record | None,
 ) -> Record:
-    values = (topic_name, key.partition, offset, key.group_id, letter.delivery_count, letter.message)
-    names = ("topic", "partition", "offset", "group", "delivery.count", "message")
-    headers = tuple((f"__dlq.errors.{name}", str(value).encode()) for name, value in zip(names, values, strict=True))
+    values = (topic_name, key.partition, letter.first_offset, key.group_id, letter.delivery_count, letter.message)
+    headers = tuple((name, str(value).encode()) for name, value in zip(HEADERS, values, strict=True))
     wall_ms = cluster.clock.now_ms() + cluster.clock.epoch_ms
     if original is None:
         return Record(None, None, wall_ms, headers)

@@ -64,6 +64,7 @@ class SharedState:
         self.group_configs = GroupConfigs(settings.changed, note, settings.kohort_as_kafka)
         self._features: FinalizedFeatures | None = None
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
+        self.dead_letter_failures: dict[str, str] = {}  # by group, why its last dead letters were not written
         self._disk_troubled_ms: int | None = None
 
     def _no_topics(self, node_ids: Sequence[int]) -> Topics:

@@ -43,6 +43,17 @@ def in_flight(group: str, topic: str | None, control: str, token: str) -> None:
         say(f"{location}: {state_batch['state']}{held}, delivery count {state_batch['delivery_count']}")
 
 
+@shares.command("dead-letters")
+@click.argument("group")
+@control_options
+def dead_letters(group: str, control: str, token: str) -> None:
+    """Print the dead letters of GROUP: for which records they are, and why."""
+    for letter in ask(control, token, f"{_path(group)}/dead-letters"):
+        record = f"{letter['topic']}-{letter['partition']} {letter['offset']}"
+        location = f"{letter['dead_letter_topic']}-{letter['record']['partition']} {letter['record']['offset']}"
+        say(f"{record}: in {location}, delivery count {letter['delivery_count']}, {letter['message']}")
+
+
 @shares.command()
 @click.argument("group")
 @click.argument("topic")

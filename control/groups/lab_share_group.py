@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.groups.any_group import AnyGroup
+from kohort.control.groups.lab_dead_letters import read_dead_letter
 from kohort.control.groups.redelivery import BEYOND_ALL, take_back
 from kohort.control.groups.share_records import ShareRecords
 from kohort.control.history.share_fates import (
     ACCEPTED,
     ACQUIRED,
     ARCHIVED,
+    DEAD_LETTER_FAILED,
+    DEAD_LETTER_WRITTEN,
     EXPIRED,
     REJECTED,
     Acceptance,
@@ -33,6 +36,7 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
+    from kohort.control.groups.lab_dead_letters import DeadLetter
     from kohort.control.numbers import Seconds
     from kohort.groups.group_view import GroupView
     from kohort.groups.shared_records import InFlightRecords, SharePartitionState
@@ -127,7 +131,21 @@ class ShareGroup(AnyGroup):
         if records is None or view is None:
             return explain_missing(self.id, GROUP_TYPES[SHARE].noun, GROUP_TYPES[SHARE].created_by).headline
         fate = last_fate(self.events, (ACCEPTED, REJECTED, ARCHIVED), topic, partition, offset)
-        return explain_record(self._with_history(view), records.state_of(*topic_partition), offset, fate)
+        dead_letter = last_fate(self.events, (DEAD_LETTER_WRITTEN, DEAD_LETTER_FAILED), topic, partition, offset)
+        return explain_record(self._with_history(view), records.state_of(*topic_partition), offset, fate, dead_letter)
+
+    @property
+    def dead_letters(self) -> list[DeadLetter]:
+        """The records of this group in its dead-letter topic, partition by partition (KIP-1191).
+
+        The topic is that of the setting `errors.deadletterqueue.topic.name`. The list is empty if the group has none,
+        or if the topic does not exist: then `explain_record` returns why a dead letter was not written.
+        """
+        topic = self._dead_letter_topic
+        if topic not in self._laboratory.topics:
+            return []
+        letters = (read_dead_letter(record, self.id) for record in self._laboratory.topics.iterate(topic))
+        return [letter for letter in letters if letter is not None]
 
     # Changes
 
@@ -219,6 +237,10 @@ class ShareGroup(AnyGroup):
             leave()
 
     # Details
+
+    @property
+    def _dead_letter_topic(self) -> str:
+        return self._laboratory.cluster.group_configs.share_config(self.id).dead_letter_topic
 
     def _with_history(self, view: GroupView) -> GroupView:
         records, share = self._records(), view.share

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ACQUIRED, ACCEPTED, REJECTED, ARCHIVED = "records_acquired", "records_accepted", "records_rejected", "records_archived"
 EXPIRED = "lock_expired"
+DEAD_LETTER_WRITTEN, DEAD_LETTER_FAILED = "dead_letter_written", "dead_letter_failed"
 NEVER_ACCEPTED = (REJECTED, ARCHIVED)
 
 
@@ -29,6 +30,9 @@ def fates(events: Iterable[GroupEvent], kinds: Iterable[str]) -> Iterator[Fate]:
                 int(detail["last_offset"]),
                 int(detail.get("delivery_count", 0)),
                 event.member_id or "",
+                detail.get("dead_letter_topic", ""),
+                int(detail.get("dead_letter_partition", -1)),
+                detail.get("reason", ""),
             )
 
 

@@ -43,6 +43,8 @@ OF_RECORDS = {
     "records_renewed": "renewed",
     "lock_expired": "lock_expired",
     "records_archived": "archived",
+    "dead_letter_written": "dead_letter_written",
+    "dead_letter_failed": "dead_letter_failed",
 }  # Label by kind of event, for records of share groups.
 STATES = {
     CLASSIC: tuple(state.value for state in State),

@@ -1,9 +1,9 @@
 """Share groups (KIP-932) in the safety oracle: which member holds a record, and which records are finished.
 
 It only uses the events of records, wherever the leader of a partition is: a record that a member holds is delivered to
-no other member; an accepted, rejected or archived record is not delivered again; only the holder of records decides
-about them; and no start offset moves past a delivered record that is unfinished. After a reset by an administrator the
-checks start again.
+no other member; an accepted, rejected or archived record is not delivered again; only finished records have dead
+letters; only the holder of records decides about them; and no start offset moves past a delivered record that is
+unfinished. After a reset by an administrator the checks start again.
 
 A leader starts with the stored state. It can contain more than the events report: a write that was reported as failed
 may be stored all the same. It can contain less: an expired lock counts even if the write fails. So when the state of a
@@ -105,6 +105,8 @@ class ShareSafety:
             stretches = self._of(event.group_id, event.detail["topic"], event.detail["partition"], node_id)
             if event.kind == "share_partition_loaded":
                 self._loaded(stretches, int(event.detail["start"]), node_id)
+            elif event.kind in ("dead_letter_written", "dead_letter_failed"):
+                self._dead_letter(stretches, event, is_late=node_id != stretches.node_id)
             elif event.kind != "share_start_moved":
                 self._records(stretches, event, is_late=node_id != stretches.node_id)
             elif node_id == stretches.node_id:
@@ -137,6 +139,13 @@ class ShareSafety:
                     f"and {_owner(stretch)}"
                 )
         stretches.start = start
+
+    def _dead_letter(self, stretches: Stretches, event: GroupEvent, *, is_late: bool) -> None:
+        """Check that records with a dead letter are finished."""
+        records = _records_of(event)
+        for stretch in () if is_late else stretches.between(records.first, records.last):
+            if stretch.owner not in (DONE, ARCHIVED):
+                self.violation(f"{stretches.name} {_format_offsets(stretch)} has a dead letter, and {_owner(stretch)}")
 
     def _records(self, stretches: Stretches, event: GroupEvent, *, is_late: bool) -> None:
         """Update the state of records at or above the start. The batch at the log start is delivered as a whole."""

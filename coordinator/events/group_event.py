@@ -65,7 +65,7 @@ CONSUMER_KINDS = frozenset({
 # Kinds about records of share groups, which the leaders of their partitions report (offsets-topic §9.6).
 RECORD_KINDS = frozenset({
     "records_acquired", "records_accepted", "records_released", "records_rejected", "records_renewed", "lock_expired",
-    "records_archived", "share_partition_loaded", "share_start_moved",
+    "records_archived", "dead_letter_written", "dead_letter_failed", "share_partition_loaded", "share_start_moved",
 })  # fmt: skip
 
 # Kinds that share groups have.

@@ -11,7 +11,8 @@ from uuid import UUID
 from kohort.coordinator.events.group_event import NO_PARTITION
 from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.requesting_client import NOBODY_KNOWN
-from kohort.coordinator.share_partitions.record_observer import EXPIRED, Fate, RecordObserver
+from kohort.coordinator.share_partitions.dead_letters import REJECTED_MESSAGE, DeadLetters
+from kohort.coordinator.share_partitions.record_observer import DELIVERY_LIMIT, EXPIRED, Fate, RecordObserver
 from kohort.coordinator.share_partitions.record_states import ACCEPTED, REJECTED, RELEASED, RENEWED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 
@@ -51,19 +52,24 @@ class ShareRecordObserver(RecordObserver):
             if fate.archived is not None:
                 self._of_records("records_archived", key, fate, fate.archived)
 
+    def dead_letter_written(self, key: SharePartitionKey, letter: DeadLetters, topic: str, partition: int) -> None:
+        detail = _described(letter) | {"dead_letter_topic": topic, "dead_letter_partition": partition}
+        self._emit("dead_letter_written", key, None, _cause_of(letter), detail)
+
+    def dead_letter_failed(
+        self, key: SharePartitionKey, letter: DeadLetters, topic: str, cause: str, reason: str
+    ) -> None:
+        detail = _described(letter) | {"dead_letter_topic": topic, "reason": reason}
+        self._emit("dead_letter_failed", key, None, cause, detail)
+
     def start_moved(self, key: SharePartitionKey, old_start: int, start: int) -> None:
         self._emit("share_start_moved", key, None, None, {"from": old_start, "to": start})
 
     def _of_records(self, kind: str, key: SharePartitionKey, fate: Fate, cause: str | None) -> None:
-        offsets = {
-            "first_offset": fate.first_offset,
-            "last_offset": fate.last_offset,
-            "delivery_count": fate.delivery_count,
-        }
-        self._emit(kind, key, fate.member_id, cause, offsets)
+        self._emit(kind, key, fate.member_id, cause, _described(fate))
 
     def _emit(
-        self, kind: str, key: SharePartitionKey, member_id: str | None, cause: str | None, numbers: dict[str, int]
+        self, kind: str, key: SharePartitionKey, member_id: str | None, cause: str | None, values: dict[str, int | str]
     ) -> None:
         emitter, group_id = self._emitter, key.group_id
         detail = {"topic": self._name(key.topic_id), "partition": str(key.partition)}
@@ -77,13 +83,25 @@ class ShareRecordObserver(RecordObserver):
             protocol_type=SHARE,
             member_id=member_id,
             cause=cause,
-            detail=detail | {name: str(number) for name, number in numbers.items()},
+            detail=detail | {name: str(value) for name, value in values.items()},
         )
         emitter.coordinator.effects.append(event)
 
     def _name(self, topic_id: UUID) -> str:
         topic = self._emitter.coordinator.topics.by_id(topic_id)
         return str(topic_id) if topic is None else topic.name
+
+
+def _described(records: Fate | DeadLetters) -> dict[str, int | str]:
+    return {
+        "first_offset": records.first_offset,
+        "last_offset": records.last_offset,
+        "delivery_count": records.delivery_count,
+    }
+
+
+def _cause_of(letter: DeadLetters) -> str:
+    return REJECTED if letter.message == REJECTED_MESSAGE else DELIVERY_LIMIT
 
 
 def _joined(fates: Iterable[Fate]) -> Iterator[Fate]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 from kohort.coordinator.share_partitions.in_flight import InFlight
 from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING, REJECTED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
@@ -60,6 +61,14 @@ class RecordObserver:
 
     def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
         """Note new states of records. The cause is that of the RELEASED ones."""
+
+    def dead_letter_written(self, key: SharePartitionKey, letter: DeadLetters, topic: str, partition: int) -> None:
+        """Note that dead letters were written to a partition of the group's dead-letter topic."""
+
+    def dead_letter_failed(
+        self, key: SharePartitionKey, letter: DeadLetters, topic: str, cause: str, reason: str
+    ) -> None:
+        """Note that dead letters cannot be written: their records are archived all the same."""
 
     def start_moved(self, key: SharePartitionKey, old_start: int, start: int) -> None:
         """Note that the start offset of a share partition has moved forward."""

@@ -27,6 +27,7 @@ _ENDS = {
     "lock_expired": EXPIRED,
     _ARCHIVED: GIVEN_UP,
 }
+_DEAD_LETTERS = frozenset(("dead_letter_written", "dead_letter_failed"))
 RECORD_EVENTS = frozenset((_ACQUIRED, _RENEWED, *_ENDS))
 # Causes: of `records_released`, that the member acknowledged them so; of `records_archived`.
 ACKNOWLEDGED, AT_THE_LIMIT = "acknowledged", "delivery_limit"
@@ -78,6 +79,21 @@ class Archived:
         return self.last - self.first + 1
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetterOutcome:
+    """Records whose dead letters were written to `topic_name`, or the reason why they were not."""
+
+    topic_partition: TopicPartition
+    first: int
+    last: int
+    topic_name: str
+    reason: str  # empty: they were written
+
+    @property
+    def records(self) -> int:
+        return self.last - self.first + 1
+
+
 @dataclass(slots=True)
 class ShareDeliveries:
     """All deliveries of a share group.
@@ -92,6 +108,7 @@ class ShareDeliveries:
     done: dict[TopicPartition, RangeMap[bool]] = field(default_factory=dict)
     archived: list[Archived] = field(default_factory=list)
     held: list[Delivery] = field(default_factory=list)
+    dead_letters: list[DeadLetterOutcome] = field(default_factory=list)
     first_ms: int | None = None  # time of the first record event, or None without one
 
 
@@ -100,6 +117,10 @@ def share_deliveries(group: GroupInput) -> ShareDeliveries:
     for event in group.events:
         if event.kind in RECORD_EVENTS and (key := _range(event)) is not None:
             walk.event(event, *key)
+        elif event.kind in _DEAD_LETTERS and (key := _range(event)) is not None:
+            detail = event.detail or {}
+            outcome = DeadLetterOutcome(*key[:3], detail.get("dead_letter_topic", ""), detail.get("reason", ""))
+            walk.result.dead_letters.append(outcome)
     walk.result.held = [entry.value for ranges in walk.open.values() for entry in _cut(ranges)]
     return walk.result
 

@@ -1,7 +1,7 @@
 """R57: records of a share group left it as dead letters (KIP-1191).
 
 The share coordinator writes a state of its own for records whose dead letter is due. It does not contain whether the
-letter was written or could not be, nor the member and the reason; an event log contains the last two.
+letter was written or could not be, nor the member and the reason; kohort's event log contains all of these.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _finding(share: ShareHistory, letters: list[DeadLetters]) -> Finding:
         CERTAIN,
         f"{several(records, 'record')} ({listed([_name(letter) for letter in letters], 3)}) "
         f"{'was' if records == 1 else 'were'} given up, and passed on to the dead-letter topic of the group{_describe_reasons(reasons)}{pending_text}; "
-        "only that topic shows which of them were written",
+        f"{_outcomes(share)}",
         "Read the dead-letter topic (errors.deadletterqueue.topic.name of the group): the headers __dlq.errors of each record name "
         "its topic, partition, offset, delivery count and reason. If one is missing there, check that the topic exists and has "
         "errors.deadletterqueue.group.enable=true. Then fix the handler, or the producer of these records.",
@@ -71,6 +71,21 @@ def _finding(share: ShareHistory, letters: list[DeadLetters]) -> Finding:
 def _name(letter: DeadLetters) -> str:
     topic, part = letter.topic_partition
     return f"{topic}-{part}@{letter.first}" + (f"-{letter.last}" if letter.last > letter.first else "")
+
+
+def _outcomes(share: ShareHistory) -> str:
+    """Return how many dead letters were written, as far as an event log contains that."""
+    written: dict[str, int] = defaultdict(int)
+    failed: dict[str, int] = defaultdict(int)
+    for outcome in share.deliveries.dead_letters:
+        if outcome.reason:
+            failed[outcome.reason] += outcome.records
+        else:
+            written[outcome.topic_name] += outcome.records
+    if not written and not failed:
+        return "only that topic shows which of them were written"
+    texts = [f"{count} written to {topic}" for topic, count in written.items()]
+    return listed([*texts, *(f"{count} not written: {reason}" for reason, count in failed.items())])
 
 
 def _describe_reasons(reasons: _Reasons) -> str:

@@ -76,6 +76,7 @@ PAGES = {
             "ShareGroup",
             "SharePartitionState",
             "InFlightRecords",
+            "DeadLetter",
         ),
     ),
     "streams-groups": ApiPage(

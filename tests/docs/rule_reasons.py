@@ -249,7 +249,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "Certain.",
     ),
     "R57": (
-        "The share coordinator wrote the state of records with a dead letter; whether it was written is not known.",
+        "The share coordinator wrote the state of records with a dead letter; only an event log contains whether it was written.",
         "Certain.",
     ),
 }  # by rule: why other explanations are excluded, and the confidence

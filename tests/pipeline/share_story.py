@@ -101,6 +101,14 @@ class ShareStory:
     def rejects(self, at: float, name: str, *ranges: Range, part: int = 0) -> ShareStory:
         return self._ends(at, "records_rejected", name, ranges, part, ARCHIVED, "")
 
+    def dead_letter(self, at: float, offset: int, reason: str = "") -> ShareStory:
+        """Add the event of a dead letter that was written, or of one that was not for this reason."""
+        detail = {"first_offset": f"{offset}", "last_offset": f"{offset}", "dead_letter_topic": f"dlq.{TOPIC}"}
+        detail |= {"reason": reason} if reason else {"dead_letter_partition": "0"}
+        kind, cause = ("dead_letter_failed", "topic_missing") if reason else ("dead_letter_written", "rejected")
+        self._event(at, kind, "", cause, {"topic": TOPIC, "partition": "0", **detail})
+        return self
+
     def renews(self, at: float, name: str, range_: Range, part: int = 0) -> ShareStory:
         self._of_records(at, "records_renewed", name, range_, part)
         return self

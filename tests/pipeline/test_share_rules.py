@@ -85,6 +85,15 @@ def test_dead_letters_of_rejected_records() -> None:
     assert finding.clients == ["bob"]
     assert "dead-letter topic of the group: 2 rejected by bob" in finding.text
     assert not finding.evidence["open"]
+    assert "only that topic shows which of them were written" in finding.text
+
+
+def test_outcomes_of_dead_letters() -> None:
+    story = dead_lettered(by_states=True)
+    story.events = dead_lettered(by_states=False).events
+    story.dead_letter(12.1, 11).dead_letter(12.2, 12, "topic dlq.orders does not exist")
+    text = story.found()["R57"].text
+    assert text.endswith("; 1 written to dlq.orders, 1 not written: topic dlq.orders does not exist")
 
 
 def test_dead_letters_after_delivery_limit() -> None:

@@ -20,6 +20,7 @@ NEVER_SEEN = {
     "group_created", "group_converted", "group_loaded", "group_unloaded", "assignment_stored", "join_progress",
     "sync_timeout", "offsets_expired", "target_computed", "member_reconciled", "records_acquired", "records_accepted",
     "records_released", "records_rejected", "records_renewed", "lock_expired", "records_archived",
+    "dead_letter_written", "dead_letter_failed",
     "share_partition_loaded", "share_start_moved", "access_denied",
 }  # fmt: skip
 

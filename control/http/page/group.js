@@ -21,6 +21,7 @@ export function showGroup(section, group, clock, timers) {
       group.waits.map(wait => waiting(wait, clock, timers)),
       members(group, clock, timers),
       shared(group),
+      deadLetters(group.dead_letter_topic),
     ]
   })
 }
@@ -102,6 +103,12 @@ function shared(group) {
       number(part.start_offset), number(part.acquired), number(part.available), number(part.lag),
       h('td', {}, part.leader === null ? 'none' : part.progress === 'active' ? `node ${part.leader}` : `node ${part.leader}, ${part.progress}`),
       h('td', {}, fetchers(group, part)))))))
+}
+
+function deadLetters(topic) {
+  if (topic === null) return null
+  const records = topic.records === null ? 'does not exist' : `has ${topic.records} ${topic.records === 1 ? 'record' : 'records'}`
+  return h('p', {}, 'Dead-letter topic ', name(topic.name, 60), ' ', records)
 }
 
 /** Return the display names of the members that fetch from a partition. */

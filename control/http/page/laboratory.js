@@ -112,12 +112,15 @@ export function showEvents(section, events, group) {
   ])
 }
 
-/** Return the records in an event of a share group, or its new start offset. */
+/** Return the records in an event of a share group and where their dead letter is, or its new start offset. */
 function records(detail) {
   if (detail?.topic === undefined) return ''
   const place = [' ', name(detail.topic, 30), `-${detail.partition}`]
   if (detail.first_offset === undefined) return [...place, ` from ${detail.from} to ${detail.to}`]
-  return [...place, detail.first_offset === detail.last_offset ? ` ${detail.first_offset}` : ` ${detail.first_offset}-${detail.last_offset}`]
+  const offsets = detail.first_offset === detail.last_offset ? ` ${detail.first_offset}` : ` ${detail.first_offset}-${detail.last_offset}`
+  if (detail.reason !== undefined) return [...place, offsets, ': ', name(detail.reason, 120)]
+  if (detail.dead_letter_topic !== undefined) return [...place, offsets, ' in ', name(detail.dead_letter_topic, 30), `-${detail.dead_letter_partition}`]
+  return [...place, offsets]
 }
 
 function line(event, group) {

@@ -95,7 +95,7 @@ async function refreshGroup() {
   if (id !== chosen) return
   clock = overview
   group = exists ? overview.groups[0] : {
-    id, type: '', state: 'Dead', generation: 0, assignment_epoch: 0, protocol: '', coordinator: null, members: [], waits: [], lags: {}, shared: []}
+    id, type: '', state: 'Dead', generation: 0, assignment_epoch: 0, protocol: '', coordinator: null, members: [], waits: [], lags: {}, shared: [], dead_letter_topic: null}
   if (!ownerships.has(id)) ownerships.set(id, new Ownership())
   ownerships.get(id).note(overview.now_ms, group)
   showGroup(at('group'), group, () => clock, timers)

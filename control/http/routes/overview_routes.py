@@ -15,6 +15,7 @@ from kohort.control.http.routes.shares_routes import SharedPartition
 from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
 from kohort.groups.group_members import TaskMember
+from kohort.groups.type_words import SHARE
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3  # the newest ones of each group
@@ -63,6 +64,13 @@ class RebalanceOverview(BaseModel):
     began_ms_ago: int
 
 
+class DeadLetterTopic(BaseModel):
+    """The dead-letter topic of a share group."""
+
+    name: str
+    records: int | None = Field(description="of all groups; null: the topic does not exist")
+
+
 class GroupOverview(BaseModel):
     """A group, what it waits for, and its latest rebalances."""
 
@@ -80,6 +88,7 @@ class GroupOverview(BaseModel):
         description="by topic and partition, for partitions with a committed offset"
     )
     shared: list[SharedPartition] = Field(description="of a share group: the state of each partition")
+    dead_letter_topic: DeadLetterTopic | None
 
 
 class Overview(BaseModel):
@@ -181,7 +190,21 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
         ],
         lags=_lags(group),
         shared=group.partitions,
+        dead_letter_topic=_dead_letter_topic(laboratory, group),
     )
+
+
+def _dead_letter_topic(laboratory: Laboratory, group: AnyGroup) -> DeadLetterTopic | None:
+    if group.type != SHARE:
+        return None
+    name = laboratory.cluster.group_configs.share_config(group.id).dead_letter_topic
+    if not name:
+        return None
+    topic = laboratory.cluster.topics.by_name(name)
+    if topic is None:
+        return DeadLetterTopic(name=name, records=None)
+    logs = [partition.log for partition in topic.partitions]
+    return DeadLetterTopic(name=name, records=sum(log.high_watermark - log.log_start_offset for log in logs))
 
 
 def _lags(group: AnyGroup) -> dict[str, dict[int, int]]:

@@ -16,6 +16,7 @@ from kohort.control.groups.groups_by_id import share_group
 from kohort.control.http.body import Body
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found
+from kohort.control.http.routes.topics_routes import RecordState, record_state
 from kohort.control.http.views import view
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
 
@@ -75,6 +76,18 @@ class SharedRecord(BaseModel):
     explanation: str = Field(description="why it is not delivered, or that it is available")
 
 
+class DeadLetterState(BaseModel):
+    """A dead letter: the record that it is for, and the record in the dead-letter topic."""
+
+    topic: str = Field(description="of the record that was rejected or has reached the delivery limit")
+    partition: int
+    offset: int
+    delivery_count: int
+    message: str = Field(description="why there is a dead letter, in Kafka's words")
+    dead_letter_topic: str
+    record: RecordState = Field(description="in the dead-letter topic")
+
+
 class Redelivery(Body):
     """Which records to take from members; a field that is left out matches any."""
 
@@ -129,6 +142,17 @@ async def record(group_id: str, topic: str, partition: int, offset: int, laborat
     except ControlError:  # the record is finished, and no event has its delivery count
         return SharedRecord(delivery_count=None, explanation=explanation)
     return SharedRecord(delivery_count=count, explanation=explanation)
+
+
+@router.get("/{group_id}/dead-letters", responses=refusals(NOT_THERE))
+async def dead_letters(group_id: str, laboratory: TheLaboratory) -> list[DeadLetterState]:
+    """Return the records of a group in its dead-letter topic, partition by partition."""
+    group = share_group(laboratory, group_id)
+    _check_existence(group)
+    return [
+        view(DeadLetterState, letter, record=record_state(letter.record), dead_letter_topic=letter.record.topic)
+        for letter in group.dead_letters
+    ]
 
 
 @router.post("/{group_id}/redeliver", responses=refusals(NOT_THERE))

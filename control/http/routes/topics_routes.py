@@ -156,7 +156,7 @@ async def records(
 ) -> list[RecordState]:
     """Return stored records, including those of aborted transactions, but no transaction markers."""
     stored = laboratory.topics.iterate(topic, partition)
-    return [_record(record) for record in islice((record for record in stored if record.offset >= offset), limit)]
+    return [record_state(record) for record in islice((record for record in stored if record.offset >= offset), limit)]
 
 
 @router.post("/{topic}/delete-records", responses=refusals(NOT_THERE))
@@ -172,7 +172,7 @@ async def delete(topic: str, laboratory: TheLaboratory) -> None:
     laboratory.topics.delete(topic)
 
 
-def _record(record: StoredRecord) -> RecordState:
+def record_state(record: StoredRecord) -> RecordState:
     headers = [HeaderState(name=name, value=_bytes(value)) for name, value in record.headers]
     return RecordState(
         partition=record.partition,

@@ -294,6 +294,22 @@ def test_deleted_topic_is_shown_by_id() -> None:
     assert (acquired.detail or {})["topic"] == "00000000-0000-0000-0000-000000000001"
 
 
+def test_dead_letters_are_reported() -> None:
+    world = listening(dead_letter_topic="dlq.foo", delivery_count_limit=1)
+    world.produces(3)
+    world.fetches()
+    world.says("0 reject, 1-2 release")
+    world.taken()
+    rejected, limit = world.letters
+    world.record_observer.dead_letter_written(world.partition.key, rejected, "dlq.foo", 2)
+    world.record_observer.dead_letter_failed(world.partition.key, limit, "dlq.foo", "topic_missing", "no such topic")
+    written, failed = world.taken()
+    assert _text(written) == "dead_letter_written (rejected) 0-0 x1"
+    assert {"dead_letter_topic": "dlq.foo", "dead_letter_partition": "2"}.items() <= dict(written.detail or {}).items()
+    assert _text(failed) == "dead_letter_failed (topic_missing) 1-2 x1"
+    assert {"dead_letter_topic": "dlq.foo", "reason": "no such topic"}.items() <= dict(failed.detail or {}).items()
+
+
 STORIES = [story for name, story in list(globals().items()) if name.startswith("test_")]
 
 

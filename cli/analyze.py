@@ -16,9 +16,24 @@ from click.core import ParameterSource
 
 from kohort.base.lean_imports import without as hidden_packages
 from kohort.base.visible import visible
-from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
+from kohort.cli.analyze_engine import (
+    SPARK,
+    checked_engine,
+    chosen_engine,
+    engine_for_names,
+    opened_engine,
+    spark_apart,
+)
 from kohort.cli.analyze_errors import kept, plain
-from kohort.cli.analyze_options import exit_code, notes_folder, out_place, webhook_address, window_of
+from kohort.cli.analyze_options import (
+    anonymize_option,
+    check_following,
+    exit_code,
+    notes_folder,
+    out_place,
+    webhook_address,
+    window_of,
+)
 from kohort.cli.connecting import config_option
 from kohort.cli.early_end import INTERRUPTED
 from kohort.pipeline.java import NoJavaError
@@ -91,6 +106,7 @@ AGAIN_S = 1.0
     multiple=True,
     help="Accept that this source is missing: do not report what only it could show. Repeatable.",
 )
+@anonymize_option
 @click.option("--webhook", metavar="URL", help="With --follow: also post alerts there as JSON.")
 @click.option(
     "--metrics-port",
@@ -113,6 +129,7 @@ def analyze(
     groups: tuple[str, ...],
     fail_on: str | None,
     without: tuple[str, ...],
+    anonymize: bool,
     webhook: str | None,
     metrics_port: int | None,
     verbose: bool,
@@ -135,17 +152,14 @@ def analyze(
     try:
         place = out_place(out, following)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
-        if following and (not window.is_everything or fail_on is not None):
-            raise click.UsageError("--follow cannot be combined with --since, --until, --last, --group or --fail-on")
-        for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
-            if value is not None and not following:
-                raise click.UsageError(f"{option} requires --follow")
+        check_following(following, window, fail_on, webhook, metrics_port)
+        engine = engine_for_names(place, with_spark) if anonymize else engine
         inputs, issues = _find(sources, config)
         if following:
             assert isinstance(place, Path)
             _follow(inputs, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
-            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without)
+            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize)
             if code := exit_code(outcome, fail_on, without):
                 sys.exit(code)
     except click.ClickException:
@@ -187,6 +201,7 @@ def _run(
     verbose: bool,
     window: Window,
     without: Collection[str],
+    anonymous: bool,
 ) -> Outcome:
     gc.enable()  # the command line runs without it; an analysis runs long enough to need it
     for issue in issues:
@@ -207,7 +222,7 @@ def _run(
         from kohort.pipeline.analysis.analysis_run import analyse
 
         with progress(tasks) as show_progress:
-            outcome = analyse(worker, inputs, issues, out, show_progress, name, window)
+            outcome = analyse(worker, inputs, issues, out, show_progress, name, window, anonymous=anonymous)
         print_findings(outcome, verbose, without)
     from kohort.pipeline.silver.read_sources import NOTHING_READ
 

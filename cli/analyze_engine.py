@@ -17,6 +17,7 @@ from kohort.pipeline.terminal import progress, spark_tasks, speaking_to
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.engine import Engine
+    from kohort.pipeline.remote_path import Place
     from kohort.pipeline.sources.found import Source
 
 AUTO, LOCAL, SPARK = "auto", "local", "spark"
@@ -40,6 +41,19 @@ def needs_spark(engine: str, master: str | None, following: bool, environment: M
     """Return whether the options need Spark, however many records there are."""
     named = master is not None or any(environment.get(name) for name in _NAMED_BY)
     return following or engine == SPARK or (engine == AUTO and named)
+
+
+def engine_for_names(out: Place, with_spark: bool) -> str:
+    """Return the engine that replaces names.
+
+    Raises:
+        click.UsageError: Other options need Spark, or the results go to an object store.
+    """
+    if with_spark:
+        raise click.UsageError("--anonymize cannot be combined with --follow, --cluster or --engine spark")
+    if not isinstance(out, Path):
+        raise click.UsageError(f"--anonymize writes to a folder of this machine, not to {out}")
+    return LOCAL
 
 
 def chosen_engine(

@@ -23,6 +23,14 @@ FINDINGS = 3  # exit code if a finding has at least the severity of --fail-on
 INCONCLUSIVE = 4  # exit code with --fail-on if no finding is that severe, but sources are missing or unread
 
 
+anonymize_option = click.option(
+    "--anonymize",
+    is_flag=True,
+    help="Replace the names of groups, topics, clients, members and hosts, and leave out free text, to share the "
+    "results.",
+)
+
+
 def window_of(since: str | None, until: str | None, last: str | None, groups: Iterable[str]) -> Window:
     """Return the window that --since, --until, --last and --group select.
 
@@ -44,6 +52,17 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
     if since_ms > until_ms:
         raise click.UsageError("--since is later than --until")
     return Window(since_ms, until_ms, tuple(groups))
+
+
+def check_following(
+    following: bool, window: Window, fail_on: str | None, webhook: str | None, metrics_port: int | None
+) -> None:
+    """Raise UsageError for options that contradict --follow or require it."""
+    if following and (not window.is_everything or fail_on is not None):
+        raise click.UsageError("--follow cannot be combined with --since, --until, --last, --group or --fail-on")
+    for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
+        if value is not None and not following:
+            raise click.UsageError(f"{option} requires --follow")
 
 
 def out_place(out: str, following: bool) -> Place:

@@ -12,7 +12,7 @@ import click
 
 from kohort.base.visible import visible
 from kohort.cli.analyze_errors import plain
-from kohort.cli.analyze_options import window_of
+from kohort.cli.analyze_options import anonymize_option, window_of
 from kohort.cli.connecting import config_option
 from kohort.cli.output import say
 
@@ -51,6 +51,7 @@ _FIGURES = {
 )
 @click.option("--suggest", is_flag=True, help="Try a bounded set of changes and print those that no other one beats.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@anonymize_option
 @config_option
 @click.option("--since", metavar="MOMENT", help="Leave out what ended before: 2026-05-31T14:00, or 14:00 of today.")
 @click.option("--until", metavar="MOMENT", help="Leave out what started later.")
@@ -62,6 +63,7 @@ def what_if(
     given_settings: tuple[str, ...],
     suggest: bool,
     as_json: bool,
+    anonymize: bool,
     config: Path | None,
     since: str | None,
     until: str | None,
@@ -84,7 +86,7 @@ def what_if(
         )
     window = window_of(since, until, last, (group,))
     try:
-        analysis = _history(sources, group, config, window)
+        analysis = _history(sources, group, config, window, anonymous=anonymize)
         from kohort.whatif.answer import ask, pareto_front, suggestions
         from kohort.whatif.extract import UnplayableError, extract
         from kohort.whatif.played_settings import SettingError, change
@@ -136,7 +138,9 @@ def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
     return settings
 
 
-def _history(sources: tuple[str, ...], group: str, config: Path | None, window: Window) -> GroupAnalysis:
+def _history(
+    sources: tuple[str, ...], group: str, config: Path | None, window: Window, *, anonymous: bool
+) -> GroupAnalysis:
     from kohort.client.security import OPEN, SecurityError, from_file
     from kohort.pipeline.silver.read_sources import expand
     from kohort.pipeline.sources.found import find_sources
@@ -152,7 +156,7 @@ def _history(sources: tuple[str, ...], group: str, config: Path | None, window: 
         say(f"{issue.keys}: {issue.detail}", err=True)
     if not inputs:
         raise click.ClickException("nothing to read: no source can be read")
-    histories = read_history(inputs, {group}, window)
+    histories = read_history(inputs, {group}, window, anonymous=anonymous)
     if group not in histories:
         raise click.ClickException(visible(f"group {group} is not in these sources"))
     return histories[group]

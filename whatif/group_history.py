@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from kohort.base.replaced_names import GROUP
 from kohort.pipeline.analysis.local_engine import LocalEngine, read_groups
 from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
+from kohort.pipeline.silver.anonymizing import anonymize
 from kohort.pipeline.silver.read_sources import expand
 from kohort.pipeline.sources.found import Source, find_sources
 from kohort.pipeline.sources.window import EVERYTHING, Window
@@ -17,17 +20,37 @@ from kohort.whatif.script import Script
 
 
 def read_history(
-    sources: Iterable[str | Source], groups: Collection[str], window: Window = EVERYTHING
+    sources: Iterable[str | Source],
+    groups: Collection[str],
+    window: Window = EVERYTHING,
+    *,
+    anonymous: bool = False,
 ) -> dict[str, GroupAnalysis]:
-    """Return the analyses of groups by their ids. Groups that the sources do not contain are left out."""
+    """Return the analyses of groups by their ids. Groups that the sources do not contain are left out.
+
+    Args:
+        anonymous: Replace all names in the analyses.
+    """
     places = list(sources)
     inputs, _ = find_sources([place for place in places if isinstance(place, str)])
     inputs += [place for place in places if isinstance(place, Source)]
     inputs, _ = expand(inputs)
     with tempfile.TemporaryDirectory() as folder:
-        silver = Path(folder)
+        silver = Path(folder) / "silver"
         LocalEngine().ingest(inputs, silver, window=window)
-        return {group.group_id: analyse(group) for group in read_groups(silver, window) if group.group_id in groups}
+        requested = {group_id: group_id for group_id in groups}
+        if anonymous:
+            original, silver = silver, Path(folder) / "anonymous"
+            _, names = anonymize(original, silver)
+            requested = {}
+            for group_id in groups:
+                with suppress(KeyError):  # the sources do not contain it
+                    requested[names.replace(GROUP, group_id)] = group_id
+        return {
+            requested[group.group_id]: analyse(group)
+            for group in read_groups(silver, window)
+            if group.group_id in requested
+        }
 
 
 def observed_figures(analysis: GroupAnalysis, script: Script, settings: Settings) -> dict[str, float]:

@@ -37,9 +37,22 @@ from kohort.cli.output import say
     metavar="NAME=VALUE",
     help="A setting of the broker that is started without BOOTSTRAP.",
 )
+@click.option(
+    "--anonymize",
+    "anonymous",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Play nothing, but write the recording there with other names, to share it; FILE must be new.",
+)
 @config_option
 def replay(
-    talk: Path, bootstrap: str | None, speed: float | None, rename: str, settings: tuple[str, ...], config: Path | None
+    talk: Path,
+    bootstrap: str | None,
+    speed: float | None,
+    rename: str,
+    settings: tuple[str, ...],
+    anonymous: Path | None,
+    config: Path | None,
 ) -> None:
     """Replay TALK, which kohort proxy --record has written, and compare the responses.
 
@@ -50,6 +63,8 @@ def replay(
     """
     from kohort.cli.serving import read_assignments, refuse
 
+    if anonymous is not None:
+        return _anonymize(talk, anonymous, plays=bool(bootstrap or speed or rename or settings))
     addresses = None if bootstrap is None else addresses_of(bootstrap)
     if addresses is None and (config is not None or rename):
         refuse("--command-config and --rename require a BOOTSTRAP")
@@ -64,17 +79,13 @@ def replay(
         from kohort.proxy.talk.talk_file import TalkError, read_talk
         from kohort.testing.replaying import play_here, play_there
 
-    def print_difference(difference: object) -> None:
-        for line in str(difference).split("\n"):
-            say(line)
-
     ends_with_signals()
     try:
         recorded = read_talk(talk)
         if addresses is None:
-            played = asyncio.run(play_here(recorded, read_assignments(settings), speed, print_difference))
+            played = asyncio.run(play_here(recorded, read_assignments(settings), speed, _print_lines))
         else:
-            played = asyncio.run(play_there(recorded, addresses, security, speed, rename, print_difference))
+            played = asyncio.run(play_there(recorded, addresses, security, speed, rename, _print_lines))
     except (TalkError, ReplayError, BrokerError, ControlError, SettingError) as error:
         refuse(str(error))
     except KeyboardInterrupt:
@@ -86,3 +97,35 @@ def replay(
         say(note)
     say(str(played))
     sys.exit(1 if played.different else 0)
+
+
+def _anonymize(talk: Path, path: Path, *, plays: bool) -> None:
+    """Write a recording with other names.
+
+    Args:
+        plays: Whether there are options for playing it, which are rejected.
+    """
+    from kohort.cli.serving import refuse
+
+    if plays:
+        refuse("--anonymize plays nothing and cannot be combined with BOOTSTRAP, --speed, --rename or --set")
+    with without("hypothesis"):
+        from kohort.proxy.talk.anonymous_talk import anonymize_talk
+        from kohort.proxy.talk.talk_file import TalkError, read_talk
+
+    try:
+        recorded = read_talk(talk)
+        anonymize_talk(recorded, path)
+    except FileExistsError:
+        refuse(f"{path} already exists; name another file, or delete it")
+    except OSError as error:
+        refuse(f"{path} can't be written: {error.strerror}")
+    except TalkError as error:
+        refuse(str(error))
+    if recorded.cut_off:
+        say(f"{recorded.name}: {recorded.cut_off}; written up to there")
+
+
+def _print_lines(difference: object) -> None:
+    for line in str(difference).split("\n"):
+        say(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -22,6 +23,7 @@ from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.all_clear import Missing, given_sources, missing
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
+from kohort.pipeline.silver.anonymizing import anonymize
 from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -54,14 +56,26 @@ def analyse(
     say: Progress,
     cluster: str = "",
     window: Window = EVERYTHING,
+    *,
+    anonymous: bool = False,
 ) -> Outcome:
-    """Read the sources, compute the tables under `out`, and write findings.json and report.html there."""
+    """Read the sources, compute the tables under `out`, and write findings.json and report.html there.
+
+    Args:
+        anonymous: Replace names, in a local folder only. The original names are never written to `out`.
+    """
     if isinstance(out, StoredPlace):
+        assert not anonymous, "the command line rejects it"
         return _analyse_into_store(engine, sources, issues, out, say, cluster, window)
     silver = out / "tables" / "silver"
     forget(silver)
-    _read(engine, sources, silver, say, cluster, window)
-    return rebuild(engine, sources, issues, out, say, cluster, window=window)
+    if anonymous:
+        with tempfile.TemporaryDirectory() as folder:
+            _read(engine, sources, Path(folder), say, cluster, window)
+            issues, _ = anonymize(Path(folder), silver, issues)
+    else:
+        _read(engine, sources, silver, say, cluster, window)
+    return rebuild(engine, sources, issues, out, say, cluster, window=window, anonymous=anonymous)
 
 
 def _analyse_into_store(
@@ -112,17 +126,20 @@ def rebuild(
     cluster: str = "",
     silver: Place | None = None,
     window: Window = EVERYTHING,
+    *,
+    anonymous: bool = False,
 ) -> Outcome:
     """Compute gold, findings.json and report.html under `out`, and publish each when it is complete.
 
     Args:
         silver: Tables to read; the default is those under `out`.
+        anonymous: Write no path of this machine.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     version = new_version(gold)
     _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
-    return _write_results(out, out / "tables", given_sources(sources), say)
+    return _write_results(out, out / "tables", given_sources(sources), say, Path("tables") if anonymous else None)
 
 
 def _fill_gold(
@@ -138,11 +155,13 @@ def _fill_gold(
     say(f"followed {summary} ({time.monotonic() - begun:.1f} s)")
 
 
-def _write_results(out: Place, tables: Place, provided: Collection[str], say: Progress) -> Outcome:
+def _write_results(
+    out: Place, tables: Place, provided: Collection[str], say: Progress, views_of: Place | None = None
+) -> Outcome:
     from kohort.pipeline.report.html import report_text
 
     gold = tables / "gold"
-    write_views(out / "tables", tables)
+    write_views(out / "tables", tables, views_of)
     results = findings(gold)
     replace_text(out / "findings.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()

@@ -87,19 +87,24 @@ SPARK = Dialect(
 _HADOOPS = re.compile(r"^s3n?://")  # name of Hadoop's file system for S3, which Spark uses
 
 
-def write_views(folder: Place, tables: Place) -> None:
-    """Write the SQL files into a folder. They contain absolute paths: tables that were moved need new ones."""
+def write_views(folder: Place, tables: Place, named: Place | None = None) -> None:
+    """Write the SQL files into a folder.
+
+    Args:
+        named: Path of the tables in the files. By default it is absolute: tables that were moved need new files.
+    """
     tables = tables if isinstance(tables, StoredPlace) else tables.absolute()
     for dialect in (DUCKDB, SPARK):
-        replace_text(folder / f"{dialect.name}.sql", views_sql(tables, dialect))
+        replace_text(folder / f"{dialect.name}.sql", views_sql(tables, dialect, named))
 
 
-def views_sql(tables: Place, dialect: Dialect) -> str:
+def views_sql(tables: Place, dialect: Dialect, named: Place | None = None) -> str:
     """Return statements that end in a semicolon, each on its own lines."""
+    named = tables if named is None else named
     written = {layer: _written(tables / layer) for layer in ("gold", "silver")}
     text = dialect.head
     for table, layer in VIEWS.items():
-        select = _select(tables / layer / table, table, layer, dialect, table in written[layer])
+        select = _select(named / layer / table, table, layer, dialect, table in written[layer])
         text += f"{dialect.view} {table} AS {select};\n"
     return text
 

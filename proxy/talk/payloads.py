@@ -51,6 +51,22 @@ def topics_in(text: str) -> Iterator[str]:
         yield from (word.partition(":")[0] for word in built[2].split() if not word.startswith(rest))
 
 
+def rename_topics(text: str, rename_topic: Callable[[str], str], rename_rack: Callable[[str], str]) -> str:
+    """Return the text of a subscription or an assignment with other names of topics and racks."""
+    built = _BUILT.fullmatch(text)
+    if built is None or built[1] == "left_out":
+        return text
+    words = []
+    for word in built[2].split():
+        name, colon, rest = word.partition(":")
+        if f"{name}:" == "rack:" and built[1] == "subscription":
+            rest = rename_rack(rest)
+        elif not (word.startswith(_OPTIONS if built[1] == "subscription" else "version:")):
+            name = rename_topic(name)
+        words.append(f"{name}{colon}{rest}")
+    return f"{built[1]}({' '.join(words)})"
+
+
 def as_length(size: int) -> str:
     """Return the text for a payload of `size` bytes."""
     return f"left_out({size})" if size else ""

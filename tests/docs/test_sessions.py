@@ -7,7 +7,7 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT, Block, blocks, blocks_of
 from tests.docs.sessions import Session, commands_of, matches
 
-TUTORIALS = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+SESSIONS = [*sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "docs" / "how-to" / "share-an-incident.md"]
 TEXT = {"", "text"}  # output, formats and drawings: no code
 
 
@@ -30,8 +30,8 @@ def test_commands_have_their_output() -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.parametrize("page", TUTORIALS, ids=[page.stem for page in TUTORIALS])
-def test_tutorial_works_as_written(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", SESSIONS, ids=[page.stem for page in SESSIONS])
+def test_session_works_as_written(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path)
     try:
         for block in blocks_of(page):
@@ -44,7 +44,7 @@ def test_tutorial_works_as_written(page: Path, tmp_path: Path) -> None:
 def is_tested(block: Block) -> bool:
     """Return whether a test runs or checks a block."""
     return (
-        ROOT / block.page in TUTORIALS
+        ROOT / block.page in SESSIONS
         or block.language in ("python", "yaml", "json", "java", "js", "sql", "svg", *TEXT)  # test_blocks, test_sql
         or block.page == "docs/reference/commands.md"  # compared with the commands' help
     )

@@ -18,6 +18,7 @@ COMMANDS = {
     "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
     "demo": "Watch three client libraries share a group.",
     "health": "Check whether a broker responds: exit code 0 or 1.",
+    "mcp": "Serve read-only tools for an assistant: groups, explanations, findings, what-if.",
     "produce": "Write lines from stdin to a topic of any Kafka cluster.",
     "proxy": "Proxy any Kafka cluster: inject faults, hold requests, observe groups.",
     "replay": "Replay a recorded group conversation, and compare the responses.",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,7 @@ from kohort.cli.connecting import config_option
 from kohort.cli.output import say
 
 if TYPE_CHECKING:
+    from kohort.client.security import Security
     from kohort.pipeline.history.group_analysis import GroupAnalysis
     from kohort.pipeline.sources.window import Window
     from kohort.whatif.answer import Answer
@@ -84,44 +86,69 @@ def what_if(
         raise click.UsageError(
             "name changes with --set, or use --suggest" if not suggest else "--suggest cannot be combined with --set"
         )
-    window = window_of(since, until, last, (group,))
+    window, security = window_of(since, until, last, (group,)), _security_of(config)
     try:
-        analysis = _history(sources, group, config, window, anonymous=anonymize)
-        from kohort.whatif.answer import ask, pareto_front, suggestions
-        from kohort.whatif.extract import UnplayableError, extract
-        from kohort.whatif.played_settings import SettingError, change
-
-        try:
-            efforts: dict[str, int] = {}
-            variants = [requested]
-            if suggest:
-                tried = suggestions(change(extract(analysis)[1], own))
-                efforts = {", ".join(f"{k}={v}" for k, v in changes.items()): effort for changes, effort in tried}
-                variants = [changes for changes, _ in tried]
-            answer = ask(analysis, variants, own)
-        except UnplayableError as error:
-            raise click.ClickException(visible(str(error))) from None
-        except SettingError as error:
-            raise click.UsageError(visible(str(error))) from None
+        analysis = read_one_history(sources, group, security, window, anonymous=anonymize)
+        prediction = predict(analysis, requested, own)
     except click.ClickException:
         raise
     except Exception as error:  # pyarrow's and the sources' failures have many types
         raise click.ClickException(visible(plain(error, with_spark=False))) from None
-    variant_names = {variant.name for variant in (pareto_front(answer, efforts) if suggest else answer.variants)}
+    answer = prediction.answer
     if as_json:
-        row = answer.as_json()
-        row["variants"] = [
-            variant | {"effort": efforts.get(variant["name"], 0), "on_front": variant["name"] in variant_names}
-            for variant in row["variants"]
-        ]
-        for line in json.dumps(row, indent=1).splitlines():
+        for line in json.dumps(prediction.as_json(), indent=1).splitlines():
             say(line)
     else:
-        _print(answer, variant_names, efforts)
+        _print(answer, prediction.variant_names, prediction.efforts)
     if not answer.calibration.is_good:
         failures = "; ".join(answer.calibration.failures)
         say(f"Error: cannot predict: the play does not reproduce the history: {failures}", err=True)
         sys.exit(1)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An answer with the effort of each suggested variant, and the variants that no other one beats."""
+
+    answer: Answer
+    efforts: dict[str, int]
+    variant_names: set[str]
+
+    def as_json(self) -> dict[str, Any]:
+        row = self.answer.as_json()
+        row["variants"] = [
+            variant
+            | {"effort": self.efforts.get(variant["name"], 0), "on_front": variant["name"] in self.variant_names}
+            for variant in row["variants"]
+        ]
+        return row
+
+
+def predict(analysis: GroupAnalysis, requested: dict[str, str], own: dict[str, str]) -> Prediction:
+    """Predict the cost of the requested changes, or of suggested ones if `requested` is empty.
+
+    Raises:
+        click.ClickException: The history cannot be played.
+        click.UsageError: A setting is invalid.
+    """
+    from kohort.whatif.answer import ask, pareto_front, suggestions
+    from kohort.whatif.extract import UnplayableError, extract
+    from kohort.whatif.played_settings import SettingError, change
+
+    try:
+        efforts: dict[str, int] = {}
+        variants = [requested]
+        if not requested:
+            tried = suggestions(change(extract(analysis)[1], own))
+            efforts = {", ".join(f"{k}={v}" for k, v in changes.items()): effort for changes, effort in tried}
+            variants = [changes for changes, _ in tried]
+        answer = ask(analysis, variants, own)
+    except UnplayableError as error:
+        raise click.ClickException(visible(str(error))) from None
+    except SettingError as error:
+        raise click.UsageError(visible(str(error))) from None
+    best_variants = answer.variants if requested else pareto_front(answer, efforts)
+    return Prediction(answer, efforts, {variant.name for variant in best_variants})
 
 
 def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
@@ -138,18 +165,23 @@ def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
     return settings
 
 
-def _history(
-    sources: tuple[str, ...], group: str, config: Path | None, window: Window, *, anonymous: bool
-) -> GroupAnalysis:
+def _security_of(config: Path | None) -> Security:
     from kohort.client.security import OPEN, SecurityError, from_file
+
+    try:
+        return from_file(config) if config is not None else OPEN
+    except SecurityError as error:
+        raise click.UsageError(f"--command-config {error}") from None
+
+
+def read_one_history(
+    sources: tuple[str, ...], group: str, security: Security, window: Window, *, anonymous: bool = False
+) -> GroupAnalysis:
+    """Return the history of a group. Raise ClickException if the sources do not contain it."""
     from kohort.pipeline.silver.read_sources import expand
     from kohort.pipeline.sources.found import find_sources
     from kohort.whatif.group_history import read_history
 
-    try:
-        security = from_file(config) if config is not None else OPEN
-    except SecurityError as error:
-        raise click.UsageError(f"--command-config {error}") from None
     inputs, issues = find_sources(sources, security)
     inputs, more = expand(inputs)
     for issue in (*issues, *more):

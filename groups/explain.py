@@ -17,6 +17,7 @@ from kohort.groups.group_view import GroupView
 from kohort.groups.settings_advice import unsuitable_settings
 
 UNOBSERVED = "an unobserved event"
+REBALANCING = ("PreparingRebalance", "CompletingRebalance")  # states of a classic group
 
 
 def explain(view: GroupView) -> Explanation:
@@ -73,6 +74,8 @@ def _count(view: GroupView) -> str:
 def _waits(view: GroupView, reconciling: Reconciling | None) -> Iterator[Wait]:
     if view.phase is not None:
         yield from wait_of_phase(view, view.phase)
+    elif view.state in REBALANCING and not view.knows_timers:
+        yield Wait((), UNOBSERVED, None, "the cluster's description does not name it", knows_timers=False)
     yield from unused_id_waits(view)
     if view.streams is not None and view.members:
         yield from _waits_for_topics(view)

@@ -9,7 +9,7 @@ from http.client import HTTPException
 from types import GenericAlias, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
 from kohort.base.control_token import headers
@@ -21,6 +21,7 @@ from kohort.groups.explanation import Wait
 from kohort.groups.group_members import GroupMember
 from kohort.groups.type_words import words_of
 
+NO_ROUTE = "Not Found"  # detail of a 404 response of any FastAPI server to an unknown path
 UNKNOWN_MS = -1  # in place of timeouts, which an overview does not contain
 
 
@@ -39,7 +40,7 @@ class Controlled:
 
     async def look(self, at: float) -> Snapshot:
         """Return a snapshot. Raise BrokerError if the address does not respond or is not a control address."""
-        state = await asyncio.to_thread(self._ask)
+        state = await asyncio.to_thread(self._ask, f"/overview?{urlencode({'groups': self._pattern})}")
         try:
             snapshot = _snapshot(state, at)
             check(snapshot, Snapshot)
@@ -47,11 +48,18 @@ class Controlled:
             raise BrokerError(f"{self._address} is not a control address of kohort") from None
         return snapshot
 
+    async def explain(self, _: Snapshot, group_id: str) -> list[str]:
+        """Return the lines that explain a group. Raise BrokerError if it does not exist."""
+        lines = await asyncio.to_thread(self._ask, f"/groups/{quote(group_id, safe='')}/explanation")
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise BrokerError(f"{self._address} is not a control address of kohort")
+        return lines
+
     def close(self) -> None:
         """Return without effect: connections are not kept open."""
 
-    def _ask(self) -> Any:
-        url = f"{control_url(self._address)}/overview?{urlencode({'groups': self._pattern})}"
+    def _ask(self, path: str) -> Any:
+        url = f"{control_url(self._address)}{path}"
         try:
             with urlopen(Request(url, headers=headers(self._token)), timeout=ANSWER_S) as answer:
                 return read_json(answer)
@@ -95,6 +103,8 @@ def _refusal(address: str, error: HTTPError) -> str:
         detail = None
     if error.code == 401 and isinstance(detail, str):
         return f"{detail}; set it with --token or KOHORT_CONTROL_TOKEN"
+    if error.code == 404 and isinstance(detail, str) and detail != NO_ROUTE:
+        return detail
     return f"{address} is not a control address of kohort: {error}"
 
 

@@ -17,6 +17,7 @@ from kohort.cli.watch.described import type_of, view_of_described, view_of_liste
 from kohort.cli.watch.snapshot import SeenGroup, SeenShare, Snapshot
 from kohort.client.group_describing import DESCRIBING
 from kohort.client.security import OPEN, Security
+from kohort.groups.explain import explain
 from kohort.groups.type_words import CLASSIC, SHARE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
@@ -87,6 +88,13 @@ class WatchedCluster:
             ),
             tuple(dict.fromkeys(problems)),
         )
+
+    async def explain(self, snapshot: Snapshot, group_id: str) -> list[str]:
+        """Return the lines that explain a group of a snapshot. Raise BrokerError if it is not there."""
+        for group in snapshot.groups:
+            if group.group_id == group_id:
+                return str(explain(group)).splitlines()
+        raise BrokerError(f"group {group_id} does not exist")
 
     def close(self) -> None:
         for broker in (*self._bootstrap, *self._brokers.values()):

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from kohort.cli.commands import main
+from kohort.cli.mcp import mcp
 from kohort.control.faults.fault_files import load
 from kohort.coordinator.events.group_event import COLUMNS, KINDS
 from tests.control.talking import Lab
@@ -58,6 +59,11 @@ def test_rules_are_rules(block: Block, tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
 def test_events_are_events(block: Block) -> None:
     row = json.loads(block.text)
+    if "mcpServers" in row:
+        server = row["mcpServers"]["kohort"]
+        assert (server["command"], server["args"][0]) == ("kohort", "mcp")
+        assert mcp.make_context("mcp", server["args"][1:])
+        return
     assert {"v", "event_id", "seq", "boot_id", "node_id"} | set(COLUMNS) >= row.keys()
     assert row["kind"] in KINDS
 

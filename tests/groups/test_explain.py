@@ -111,3 +111,9 @@ def test_every_type_is_explained(group_type: str) -> None:
 def test_unknown_type_is_explained_like_classic() -> None:
     explanation = explain(group(member("ada", speaks="newer"), type="newer"))
     assert explanation.headline == "group g: Stable, generation 5, 1 member"
+
+
+def test_described_rebalance_waits_for_unobserved_event() -> None:
+    text = str(explain(group(member("ada"), type=CLASSIC, state="PreparingRebalance", knows_timers=False)))
+    assert "waits for an unobserved event: the cluster's description does not name it" in text
+    assert "waits for nothing" not in text

@@ -190,7 +190,7 @@ async def test_consumer_group_shows_epochs_and_revocations(lab: Lab) -> None:
 
 
 async def test_overview_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Controlled, "_ask", lambda self: overview())
+    monkeypatch.setattr(Controlled, "_ask", lambda self, path: overview())
     assert (await Controlled("127.0.0.1:1").look(0)).groups[0].lags == {("orders", 0): 1}
 
 
@@ -216,6 +216,6 @@ async def test_overview_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 async def test_unknown_overview_shape_is_reported(other: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Controlled, "_ask", lambda self: overview(**other))
+    monkeypatch.setattr(Controlled, "_ask", lambda self, path: overview(**other))
     with pytest.raises(BrokerError, match="is not a control address of kohort"):
         await Controlled("127.0.0.1:1").look(0)

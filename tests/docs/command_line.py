@@ -22,6 +22,8 @@ def commands() -> Iterator[tuple[click.Context, click.Command]]:
     """Yield each command with its context, groups before their commands."""
 
     def below(context: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
+        # click keeps the first --help option, which has no -h if a test has run the command without `kohort`
+        context.command._help_option = None
         yield context, context.command
         if isinstance(context.command, click.Group):
             for name in context.command.list_commands(context):

@@ -154,17 +154,45 @@ class Topics(Suggesting):
         """Return the values of all stored records, partition by partition, or of one partition."""
         return [record.value for record in self.records(name, partition)]
 
-    def records(self, name: str, partition: int | None = None) -> Records:
+    def records(
+        self,
+        name: str,
+        partition: int | None = None,
+        *,
+        offset: int = 0,
+        since: int | datetime | None = None,
+        key: str | bytes | None = None,
+    ) -> Records:
         """Return all stored records, partition by partition in the order of their offsets, or those of one partition.
 
         Includes records of aborted transactions, but no transaction markers.
-        """
-        return list(self.iterate(name, partition))
 
-    def iterate(self, name: str, partition: int | None = None) -> Iterator[StoredRecord]:
+        Args:
+            offset: First offset in each partition.
+            since: Begin at the first record of each partition at or after this time, as Kafka's ListOffsets does:
+                milliseconds since 1970, or a datetime. Later records may have earlier timestamps.
+            key: Only records with this key.
+        """
+        return list(self.iterate(name, partition, offset=offset, since=since, key=key))
+
+    def iterate(
+        self,
+        name: str,
+        partition: int | None = None,
+        *,
+        offset: int = 0,
+        since: int | datetime | None = None,
+        key: str | bytes | None = None,
+    ) -> Iterator[StoredRecord]:
         """Return the records of `records` as an iterator that reads them on demand."""
         partitions = self.find(name).partitions if partition is None else [self._partition(name, partition)]
-        return (record for topic_partition in partitions for record in _records_of(name, topic_partition))
+        since_ms, key_bytes = None if since is None else _as_ms(since), _bytes(key, "key")
+        return (
+            record
+            for topic_partition in partitions
+            for record in _records_of(name, topic_partition, max(offset, _offset_since(topic_partition, since_ms)))
+            if key_bytes is None or record.key == key_bytes
+        )
 
     def delete_records(self, name: str, before: int, partition: int = 0) -> int:
         """Delete the records before an offset, as Kafka's DeleteRecords does, and return the new start offset."""
@@ -215,15 +243,28 @@ class Topics(Suggesting):
         return partition
 
 
-def _records_of(topic: str, partition: Partition) -> Iterator[StoredRecord]:
+def _offset_since(partition: Partition, since_ms: int | None) -> int:
+    """Return the offset of the first record at or after a time, the end of the log without one, or 0 for None."""
+    if since_ms is None:
+        return 0
+    search = partition.log.offset_for_timestamp(since_ms)
+    while True:
+        try:
+            next(search)
+        except StopIteration as result:
+            return partition.log.log_end_offset if result.value is None else int(result.value[1])
+
+
+def _records_of(topic: str, partition: Partition, first_offset: int) -> Iterator[StoredRecord]:
     log = partition.log
+    first_offset = max(first_offset, log.log_start_offset)
     try:
         for data in log.batches():
             batch = read_batch(data)
-            if batch.attributes & CONTROL or batch.last_offset < log.log_start_offset:
+            if batch.attributes & CONTROL or batch.last_offset < first_offset:
                 continue
             for record in iterate_records(data, batch):
-                if record.offset >= log.log_start_offset:
+                if record.offset >= first_offset:
                     yield StoredRecord(
                         topic,
                         partition.index,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 import click
+
+from kohort.cli.moments import moment_ms
 
 BEGINNING, END = "beginning", "end"
 _NUMBER = re.compile(r"-?\d+")
@@ -40,7 +41,7 @@ def span_of(values: Sequence[str]) -> Span:
         if value.startswith("e@"):
             if span.until_ms is not None:
                 raise click.BadParameter("e@ is given twice", param_hint="--offset")
-            span = span._replace(until_ms=_moment_ms(value[2:]))
+            span = span._replace(until_ms=moment_ms(value[2:], "--offset"))
             continue
         if has_start:
             raise click.BadParameter(f"{value}: another --offset already defines the start", param_hint="--offset")
@@ -48,7 +49,7 @@ def span_of(values: Sequence[str]) -> Span:
         if value in (BEGINNING, END):
             span = span._replace(where=value)
         elif value.startswith("s@"):
-            span = span._replace(where="", since_ms=_moment_ms(value[2:]))
+            span = span._replace(where="", since_ms=moment_ms(value[2:], "--offset"))
         elif _NUMBER.fullmatch(value):
             span = span._replace(where="", offset=int(value))
         else:
@@ -57,15 +58,3 @@ def span_of(values: Sequence[str]) -> Span:
                 param_hint="--offset",
             )
     return span
-
-
-def _moment_ms(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not a time; expected milliseconds since 1970, or 2026-05-31T14:00:00Z", param_hint="--offset"
-        ) from None
-    return round(moment.timestamp() * 1000)

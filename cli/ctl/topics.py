@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 import click
 
 from kohort.cli.admin.control_client import ask, control_options
+from kohort.cli.moments import moment_ms
 from kohort.cli.output import say
 
 
@@ -81,14 +82,32 @@ def append(name: str, values: tuple[str, ...], partition: int, key: str | None, 
 @topics.command()
 @click.argument("name")
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
+@click.option("--offset", type=click.IntRange(0), help="Begin at this offset of each partition.")
+@click.option(
+    "--since",
+    metavar="MOMENT",
+    help="Begin at the first record of each partition at or after this time: 2026-05-31T14:00:00Z, or milliseconds.",
+)
+@click.option("--key", help="Only records with this key.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=1_000, show_default=True)
 @control_options
-def records(name: str, partition: int | None, limit: int, control: str, token: str) -> None:
+def records(
+    name: str,
+    partition: int | None,
+    offset: int | None,
+    since: str | None,
+    key: str | None,
+    limit: int,
+    control: str,
+    token: str,
+) -> None:
     """Print the records of topic NAME, one per line: partition, offset, key, value."""
-    query = urlencode({"limit": limit} | ({} if partition is None else {"partition": partition}))
+    since_ms = None if since is None else moment_ms(since, "--since")
+    options = {"limit": limit, "partition": partition, "offset": offset, "since_ms": since_ms, "key": key}
+    query = urlencode({option: value for option, value in options.items() if value is not None})
     for record in ask(control, token, f"/topics/{quote(name, safe='')}/records?{query}"):
-        key, value = _format_data(record["key"]), _format_data(record["value"])
-        say(f"{name}-{record['partition']} {record['offset']}: {f'{key} = ' if record['key'] else ''}{value}")
+        record_key, value = _format_data(record["key"]), _format_data(record["value"])
+        say(f"{name}-{record['partition']} {record['offset']}: {f'{record_key} = ' if record['key'] else ''}{value}")
 
 
 @topics.command()

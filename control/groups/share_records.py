@@ -23,11 +23,20 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.led_share_partitions import LedSharePartitions
+    from kohort.coordinator.groups.group import Group
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share_state.share_state import ShareState
     from kohort.storage.topic import Partition, Topic
 
 READ_COMMITTED = "read_committed"
+
+
+def records_of(cluster: BrokerCluster, group: Group, now_ms: int) -> ShareRecords:
+    """Return the records of a group, which must be a share group."""
+    from kohort.coordinator.share.share_group import ShareGroup
+
+    assert isinstance(group, ShareGroup), "the caller checks the type"
+    return ShareRecords(cluster, group, now_ms)
 
 
 class ShareRecords:
@@ -68,7 +77,7 @@ class ShareRecords:
 
     def state_of(self, topic: Topic, partition: Partition) -> SharePartitionState:
         loaded, ranges = self.loaded(topic, partition), list(self.in_flight(topic, partition))
-        start = self._start(topic, partition)
+        start = self.start_of(topic, partition)
 
         def count(*states: str) -> int:
             return sum(records.count for records in ranges if records.state in states)
@@ -122,7 +131,7 @@ class ShareRecords:
         states = None if coordinator is None else coordinator.states_of(key)
         return None if states is None or isinstance(states, ErrorCode) else states.get(key)
 
-    def _start(self, topic: Topic, partition: Partition) -> int | None:
+    def start_of(self, topic: Topic, partition: Partition) -> int | None:
         loaded = self.loaded(topic, partition)
         if loaded is not None and loaded.progress is Progress.ACTIVE:
             return loaded.in_flight.start
@@ -131,7 +140,7 @@ class ShareRecords:
 
     def lag_of(self, topic: Topic, partition: Partition) -> int | None:
         """Return the number of unfinished records of a partition, or None while that is not known."""
-        log, start = partition.log, self._start(topic, partition)
+        log, start = partition.log, self.start_of(topic, partition)
         if start is None:  # an empty log has no lag, whatever the start offset will be
             return 0 if log.log_start_offset == log.high_watermark else None
         begin = max(start, log.log_start_offset)

@@ -99,6 +99,9 @@ def test_records_and_offsets(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     ctl("topics", "create", "bills")
     ctl("topics", "append", "bills", "a", "b", "--key", "k")
+    assert ctl("topics", "records", "bills", "--key", "k", "--offset", "1") == (0, "bills-0 1: k = b")
+    assert ctl("topics", "records", "bills", "--since", "2090-01-01T00:00:00Z") == (0, "")
+    assert "'soon' is not a time" in ctl("topics", "records", "bills", "--since", "soon")[1]
     assert ctl("topics", "records", "bills") == (0, "bills-0 0: k = a\nbills-0 1: k = b")
     assert ctl("topics", "delete-records", "bills", "1") == (0, "bills: 1 partition, 1 record")
     code, told = ctl("groups", "reset", "payer", "--topic", "bills")

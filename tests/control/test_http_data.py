@@ -199,3 +199,20 @@ async def test_jump_lists_expired_members() -> None:
             clock = (await http.post("/clock/advance", json={"seconds": 46, "patience": 0.1})).json()
             assert (clock["went_on_without"], clock["paused"]) == ([], False)
             assert clock["now_ms"] >= 46_000
+
+
+async def test_records_are_searched(http: httpx.AsyncClient, lab: Lab) -> None:
+    await http.post("/topics", json={"name": "parcels"})
+    for second, key in ((1, "a"), (2, "b"), (3, "a")):
+        body = {"values": [f"{key}{second}"], "key": key, "timestamp_ms": second * 1_000}
+        await http.post("/topics/parcels/records", json=body)
+
+    async def search(query: str) -> list[str]:
+        answer = await http.get(f"/topics/parcels/records?{query}")
+        return [record["value"]["text"] for record in answer.json()]
+
+    assert await search("since_ms=1500") == ["b2", "a3"]
+    assert await search("key=a") == ["a1", "a3"]
+    assert await search("key=a&since_ms=1500&limit=1") == ["a3"]
+    assert await search("offset=1&key=b") == ["b2"]
+    assert (await http.get("/topics/parcels/records?since_ms=soon")).status_code == 422

@@ -110,3 +110,21 @@ async def test_data_reset_deletes_empty_share_group(http: httpx.AsyncClient, sha
         """)
     assert (await http.post("/reset", params={"data": True})).json()["groups"] == []
     assert (await http.get("/groups")).json() == []
+
+
+async def test_lag_is_in_metrics(http: httpx.AsyncClient, shared: SharingLab) -> None:
+    labels = f'{{consumergroup="{shared.name("group")}",partition="0",topic="{shared.topic}"}}'
+
+    async def lines() -> list[str]:
+        return (await http.get("/metrics")).text.splitlines()
+
+    assert f"kafka_consumergroup_lag{labels} 3.0" in await lines()
+    assert f"kafka_consumergroup_current_offset{labels} 0.0" in await lines()
+    shared.talk("wait 1500 ms")
+    (seconds,) = [line for line in await lines() if line.startswith("kafka_consumergroup_lag_seconds{")]
+    assert float(seconds.rpartition(" ")[2]) >= 1.5
+    shared.talk("""
+        ada ShareAcknowledge v2 {epoch: 1, acks: {$topic: {0: {0-1: accept}}}}
+          <- NONE
+        """)
+    assert f"kafka_consumergroup_lag{labels} 1.0" in await lines()

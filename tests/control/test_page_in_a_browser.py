@@ -287,11 +287,20 @@ def test_topics_records_and_offsets(browser: Tab) -> None:
         browser.ask(click("Show records"))
         browser.until(shows('"id": [\n    1,', "#records"))
         assert browser.ask(shows("trace: 7", "#records"))
+        http.post("/topics/orders/records", json={"values": ["late"], "key": "k", "timestamp_ms": 4_000_000_000_000})
+        browser.ask(fill.format("since", json.dumps("2090-01-01T00:00")))
+        browser.ask(click("Show records"))
+        browser.until(shows("late", "#records"))
+        assert not browser.ask(shows('"id"', "#records"))
+        browser.ask(fill.format("key", json.dumps("z")))
+        browser.ask(click("Show records"))
+        browser.until(shows("0 records", "#records"))
+        assert browser.ask("document.documentElement.scrollWidth") == PHONE
         browser.until(shows("Reset offsets", "#offsets"))
         browser.ask("document.querySelector('#offsets [name=where]').value = 'latest'")
         browser.ask(click("Reset offsets"))
-        browser.until("document.querySelector('#offsets').innerText.match(/1\\s+0\\s/)")
-        assert http.get("/groups/reports").json()["offsets"]["orders-0"] == 1
+        browser.until("document.querySelector('#offsets').innerText.match(/2\\s+0\\s/)")
+        assert http.get("/groups/reports").json()["offsets"]["orders-0"] == 2
 
 
 def test_bad_headers_are_explained(browser: Tab) -> None:

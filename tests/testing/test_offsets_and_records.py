@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -71,6 +73,28 @@ async def test_missing_codec_names_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(compression, "_cramjam", missing)
         with pytest.raises(ValueError, match=r"pip install 'kohort\[codecs\]'"):
             kafka.topics.values("orders")
+
+
+async def test_records_are_searched() -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=2)
+        for second, key in ((1, "a"), (3, "b"), (2, "a"), (4, "a")):
+            kafka.topics.append("orders", f"{key}{second}", key=key, timestamp=second * 1_000)
+        kafka.topics.append("orders", "other", key="a", partition=1, timestamp=9_000)
+
+        def search(**filters: Any) -> list[bytes | None]:
+            return [record.value for record in kafka.topics.records("orders", **filters)]
+
+        assert search(offset=2) == [b"a2", b"a4"]
+        # as in Kafka, the first record at or after the time is the start, whatever the times of later records
+        assert search(since=2_000, partition=0) == [b"b3", b"a2", b"a4"]
+        assert search(since=datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC)) == [b"a4", b"other"]
+        assert search(since=9_001) == []
+        assert search(key="a", partition=0) == [b"a1", b"a2", b"a4"]
+        assert search(key=b"a", since=2_000, offset=3) == [b"a4"]
+        assert search(key="z") == []
+        with pytest.raises(ValueError, match="timestamp must have a time zone"):
+            search(since=datetime(2026, 5, 31))
 
 
 async def test_records_are_trimmed_and_topics_deleted() -> None:

@@ -134,6 +134,8 @@ function openTopic(name) {
 
 const browse = form => attempt(async () => {
   const query = new URLSearchParams({partition: form.get('partition'), offset: form.get('offset') || 0, limit: form.get('limit') || 20})
+  if (form.get('since')) query.set('since_ms', new Date(form.get('since')).getTime()) // in the browser's time zone
+  if (form.get('key')) query.set('key', form.get('key'))
   const records = await request(`topics/${encodeURIComponent(topic)}/records?${query}`)
   showRecords(at('records'), records.filter(record => contains(record, form.get('text'))))
 })

@@ -63,6 +63,8 @@ export function showTopicForms(section, topic, {browse, append}) {
       h('label', {}, 'partition', h('select', {name: 'partition', 'data-key': 'partition'},
         topic.partitions.map(partition => h('option', {}, partition.partition)))),
       h('label', {}, 'from offset', h('input', {name: 'offset', type: 'number', min: 0, value: 0, 'data-key': 'offset'})),
+      h('label', {}, 'since', h('input', {name: 'since', type: 'datetime-local', step: 'any', 'data-key': 'since'})),
+      h('label', {}, 'with key', h('input', {name: 'key', placeholder: 'any', 'data-key': 'key'})),
       h('label', {}, 'records', h('input', {name: 'limit', type: 'number', min: 1, max: 1000, value: 20, 'data-key': 'limit'})),
       h('label', {}, 'containing', h('input', {name: 'text', placeholder: 'key or value', 'data-key': 'text'})),
       h('button', {'data-key': 'browse'}, 'Show records')),

@@ -152,11 +152,16 @@ async def records(
     laboratory: TheLaboratory,
     partition: Annotated[int | None, Query(ge=0, description="left out: all partitions, one after the other")] = None,
     offset: Annotated[int, Query(ge=0, description="first offset")] = 0,
+    since_ms: Annotated[
+        int | None,
+        Query(ge=0, description="begin at the first record of each partition at or after this time, since 1970"),
+    ] = None,
+    key: Annotated[str | None, Query(description="only records with this key")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_RECORDS)] = 1_000,
 ) -> list[RecordState]:
     """Return stored records, including those of aborted transactions, but no transaction markers."""
-    stored = laboratory.topics.iterate(topic, partition)
-    return [record_state(record) for record in islice((record for record in stored if record.offset >= offset), limit)]
+    stored = laboratory.topics.iterate(topic, partition, offset=offset, since=since_ms, key=key)
+    return [record_state(record) for record in islice(stored, limit)]
 
 
 @router.post("/{topic}/delete-records", responses=refusals(NOT_THERE))

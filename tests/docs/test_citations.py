@@ -3,7 +3,12 @@
 import re
 from difflib import unified_diff
 
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.health import health
 from tests.docs.citations import citations, has_rule, sections
+from tests.docs.command_line import command_line
 from tests.docs.sources import BEHAVIOUR, ROOT, conversations, documents, python_files
 from tests.docs.tables import made_pages
 
@@ -41,6 +46,12 @@ def test_generated_pages_are_current() -> None:
         for line in unified_diff(path.read_text().splitlines(), text.splitlines(), path.name, n=0, lineterm="")
     ]
     assert differences == [], "regenerate them: .venv/bin/python -m tests.docs.tables"
+
+
+def test_help_is_same_after_direct_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_help_option", None)
+    assert "\n  --help" in CliRunner().invoke(health, ["--help"]).output
+    assert "\n  --help" not in command_line("")
 
 
 def test_documented_events_and_causes_exist() -> None:

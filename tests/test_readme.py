@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kohort.cli.serve import serve
 from kohort.protocol.releases import CURRENT, apis_of
 
 ROOT = Path(__file__).parent.parent
@@ -51,12 +50,6 @@ def test_api_table_matches_api_versions() -> None:
         for api in apis_of(CURRENT)
     ]
     assert told == served
-
-
-def test_serve_options_are_documented() -> None:
-    page = (DOCS / "how-to/command.md").read_text()
-    told = page[page.index("kohort serve [--listen") : page.index("kohort settings [")]
-    assert [each.opts[0] for each in serve.params if f"[{each.opts[0]}" not in told] == []
 
 
 def test_architecture_paths_exist() -> None:

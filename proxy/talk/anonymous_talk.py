@@ -32,7 +32,7 @@ from kohort.proxy.talk.talk_values import Value
 _HEADER: Final = (
     FIRST_LINE,
     "#",
-    "# A group conversation, written by `kohort replay --anonymize`; `kohort replay` plays it (docs/how-to/proxy.md).",
+    "# A group conversation of `kohort replay --anonymize`, for `kohort replay` (docs/how-to/record-and-replay.md).",
     "# Names and ids were replaced. Left out are payloads: records, user data, passwords.",
     "",
 )

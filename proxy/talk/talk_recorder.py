@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEADER: Final = (
     FIRST_LINE,
     "#",
-    "# A group conversation, written by `kohort proxy --record`; `kohort replay` plays it (docs/how-to/proxy.md).",
+    "# A group conversation of `kohort proxy --record`, for `kohort replay` (docs/how-to/record-and-replay.md).",
     "# Ids have names here. Left out are payloads: records, user data, passwords.",
     "# Clients, groups and topics are called as they are.",
     "",

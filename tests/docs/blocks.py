@@ -16,10 +16,11 @@ PAGES = (
 )
 
 _BLOCK = re.compile(
-    r"^(?:<!-- (?P<mark>not run|fails): (?P<reason>[^\n]*) -->\n)?"
+    r"^(?P<comments>(?:<!-- [^\n]* -->\n)*)"
     r"```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_COMMENT = re.compile(r"<!-- (not run|fails|given): (.*) -->")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Block:
     title: str = ""  # name of the file that contains it
     not_run: str = ""  # the reason why no test runs it
     fails: str = ""  # text in the output of a test that shows a bug
+    preparation: tuple[
+        str, ...
+    ] = ()  # commands that a test runs before the block: they start what a reader has already
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -44,7 +48,10 @@ def blocks(language: str) -> list[Block]:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Return the blocks of a page in order. Comments before a block say that it is not run, or that its test fails."""
+    """Return the blocks of a page in order.
+
+    Comments before a block say that it is not run, that its test fails, or what a reader has already.
+    """
     text = page.read_text()
     return [
         Block(
@@ -53,8 +60,10 @@ def blocks_of(page: Path) -> list[Block]:
             match["language"],
             match["text"],
             match["title"] or "",
-            match["reason"] if match["mark"] == "not run" else "",
-            match["reason"] if match["mark"] == "fails" else "",
+            "".join(comment for mark, comment in comments if mark == "not run"),
+            "".join(comment for mark, comment in comments if mark == "fails"),
+            tuple(comment for mark, comment in comments if mark == "given"),
         )
         for match in _BLOCK.finditer(text)
+        for comments in [_COMMENT.findall(match["comments"])]
     ]

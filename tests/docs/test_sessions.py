@@ -7,8 +7,13 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT, Block, blocks, blocks_of
 from tests.docs.sessions import Session, commands_of, matches
 
-SESSIONS = [*sorted((ROOT / "docs" / "tutorial").glob("*.md")), ROOT / "docs" / "how-to" / "share-an-incident.md"]
-TEXT = {"", "text"}  # output, formats and drawings: no code
+COMMANDS = ROOT / "docs" / "reference" / "commands.md"  # compared with the commands' help
+SESSIONS = [
+    page
+    for page in PAGES
+    if page != COMMANDS and any(block.language == "console" and not block.not_run for block in blocks_of(page))
+]
+TEXT = {"text"}  # formats and drawings: no code
 
 
 @pytest.mark.parametrize(
@@ -30,12 +35,12 @@ def test_commands_have_their_output() -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.parametrize("page", SESSIONS, ids=[page.stem for page in SESSIONS])
+@pytest.mark.parametrize("page", SESSIONS, ids=[str(page.relative_to(ROOT)) for page in SESSIONS])
 def test_session_works_as_written(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path)
     try:
         for block in blocks_of(page):
-            if block.language not in TEXT and not block.not_run:
+            if (block.language == "console" or block.title) and not block.not_run:
                 session.play(block)
     finally:
         session.stop()
@@ -44,9 +49,9 @@ def test_session_works_as_written(page: Path, tmp_path: Path) -> None:
 def is_tested(block: Block) -> bool:
     """Return whether a test runs or checks a block."""
     return (
-        ROOT / block.page in SESSIONS
+        block.language == "console"
+        or block.title != ""
         or block.language in ("python", "yaml", "json", "java", "js", "sql", "svg", *TEXT)  # test_blocks, test_sql
-        or block.page == "docs/reference/commands.md"  # compared with the commands' help
     )
 
 

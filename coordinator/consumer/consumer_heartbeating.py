@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.reconciling import next_assignment
 from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.subscribing import subscribe
-from kohort.coordinator.consumer.targets import compute
+from kohort.coordinator.consumer.targets import changes_assignor, compute
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -105,6 +105,7 @@ def _with_nothing_new(
         or request.server_assignor is not None
         or request.rack_id is not None
         or group.checked_version != group.coordinator.topics.version
+        or (len(group.assignors) > 1 and changes_assignor(group, member.metadata.assignor))
     ):
         return None
     metadata, instance_id = member.metadata, request.instance_id

@@ -38,8 +38,10 @@ def subscribe(
     new_regex = bool(metadata.topic_regex) and metadata.topic_regex not in group.regex_counts
     is_new = member_id not in group.members
     rules = group.coordinator.settings.rules
-    changes_vote = rules.bumps_epoch_for_assignors and metadata.assignor != old_metadata.assignor
-    old_assignor = preferred_assignor(group) if changes_vote else ""
+    can_change_assignor = rules.bumps_epoch_for_assignors and (
+        len(group.assignors) > 1 or metadata.assignor != old_metadata.assignor
+    )
+    old_assignor = preferred_assignor(group) if can_change_assignor else ""
     if metadata != old_metadata or is_new:
         changes.make(Kind.MEMBER, member_id, metadata)
     regex_changed = metadata.topic_regex != old_metadata.topic_regex
@@ -55,9 +57,14 @@ def subscribe(
         is_checked = True
     else:
         is_checked = changes.notice_topics()
-        if changes_vote and not changes.epoch_cause and preferred_assignor(group) != old_assignor:
+        # Kafka compares two maps, which order tied assignors differently (`hasPreferredServerAssignorChanged`).
+        if (
+            can_change_assignor
+            and not changes.epoch_cause
+            and preferred_assignor(group, metadata.assignor) != old_assignor
+        ):
             changes.bump()
-            changes.epoch_cause = "metadata_changed"
+            changes.epoch_cause = "" if is_new else "metadata_changed"
     homogeneous = is_homogeneous(group) if is_checked else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
 

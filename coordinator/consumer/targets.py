@@ -105,6 +105,17 @@ def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str
     return max(ordered, key=lambda name: votes[name])
 
 
+def changes_assignor(group: ConsumerGroup, own_vote: str | None) -> bool:
+    """Return whether a heartbeat of a member raises the group epoch although no vote has changed.
+
+    Kafka 4.4 compares the assignor of the group with the one for a target in the member's heartbeat. In a tie these
+    differ for the only voter of an assignor, and each of its heartbeats raises the epoch.
+    """
+    if not group.coordinator.settings.rules.bumps_epoch_for_assignors:
+        return False
+    return preferred_assignor(group, own_vote) != preferred_assignor(group)
+
+
 def is_homogeneous(group: ConsumerGroup) -> bool:
     """Return whether all members subscribe to the same topics by Kafka's rules."""
     count = len(group.members)

@@ -203,9 +203,10 @@ class StreamsHeartbeat(Heartbeat):
         statuses = self.statuses + self.topology.status + shutdown_status(group)
         if member.metadata is not self.old_metadata and member.metadata != self.old_metadata:
             statuses += missing_tags_status(group, member.metadata)
-        with_tasks = not request.member_epoch or member.current.assigned != (self.old_assigned or NO_OWNED_TASKS)
+        has_new_tasks = member.current.assigned != (self.old_assigned or NO_OWNED_TASKS)
+        with_tasks = not request.member_epoch or has_new_tasks
         if with_tasks or member.metadata is not self.old_metadata:
-            self._raise_endpoint_epoch(with_tasks=with_tasks)
+            self._raise_endpoint_epoch(with_tasks=with_tasks, has_new_tasks=has_new_tasks)
         seen_endpoints = request.endpoint_information_epoch
         try:
             response = answer(
@@ -219,14 +220,21 @@ class StreamsHeartbeat(Heartbeat):
             _drop_unwritten_state(self.changes, group, response)
         return response
 
-    def _raise_endpoint_epoch(self, *, with_tasks: bool) -> None:
+    def _raise_endpoint_epoch(self, *, with_tasks: bool, has_new_tasks: bool) -> None:
+        """Raise the endpoint epoch if the member has other tasks or another endpoint, before 4.4 with each response
+        that contains tasks.
+
+        Source: newer-release §5 rule 5; Kafka's `GroupMetadataManager.streamsGroupHeartbeat`.
+        """
         group, member = self.group, self.member
         old_endpoint = None if self.old_metadata is None else self.old_metadata.user_endpoint
-        has_new_endpoint = member.metadata.user_endpoint != old_endpoint
-        if with_tasks or (has_new_endpoint and group.coordinator.settings.rules.raises_endpoint_epoch_at_once):
+        at_once = group.coordinator.settings.rules.raises_endpoint_epoch_at_once
+        has_new_endpoint = at_once and member.metadata.user_endpoint != old_endpoint
+        if with_tasks or has_new_endpoint:
             member.listed = None
-            if member.metadata.user_endpoint is not None:
-                group.endpoint_epoch += 1  # even if the heartbeat fails later
+        raises = has_new_endpoint or has_new_tasks if at_once else with_tasks
+        if raises and member.metadata.user_endpoint is not None:
+            group.endpoint_epoch += 1  # even if the heartbeat fails later
 
     def complete(self, response: StreamsGroupHeartbeatResponse, now_ms: int) -> None:
         missing = () if self.member is None else self.topology.missing_internal

@@ -40,6 +40,12 @@ PATTERN_S = 0.3
 READY_S = 0.3
 """How long a share group makes partitions ready, which no heartbeat waits for."""
 
+TOPICS_S = 0.5
+"""Time within which both brokers create the internal topics that a heartbeat has reported as missing."""
+
+INTERNAL_TOPICS_MISSING = 3
+"""Status code of a streams group."""
+
 TAKES_A_MOMENT = {
     "AlterPartitionReassignments",
     "CreateTopics",
@@ -129,10 +135,10 @@ class _Play:
                 return True  # what a shorter sequence has to say may not be a request any more
         await self._settle()
         is_stuck = self._compare(number, step)
-        await self._let_it_sink_in(step)
+        await self._let_it_sink_in(number, step)
         return not is_stuck and not self.outcome.differences
 
-    async def _let_it_sink_in(self, step: Step) -> None:
+    async def _let_it_sink_in(self, number: int, step: Step) -> None:
         """Wait where Kafka responds before all of its nodes know the result."""
         if step.api in CHANGES_METADATA:
             await self.stage.known_everywhere()
@@ -145,6 +151,8 @@ class _Play:
         elif step.api == "ShareGroupHeartbeat" and step.values.get("subscribed_topic_names"):
             await asyncio.sleep(max(self.pause_s, READY_S))
         elif step.api == "StreamsGroupHeartbeat":
+            if any(_creates_topics(side.answers.get(number)) for side in self.sides):
+                await asyncio.sleep(max(self.pause_s, TOPICS_S))
             await self.stage.there_at_both([self.names[name] for name in ("topicnew", "topicnew2")])
             await self.stage.known_everywhere()
 
@@ -211,6 +219,12 @@ class _Play:
 
     async def close(self) -> None:
         await asyncio.gather(*(side.close() for side in self.sides))
+
+
+def _creates_topics(answer: Value) -> bool:
+    """Return whether a heartbeat has started the creation of internal topics."""
+    statuses = answer.get("status") if isinstance(answer, dict) else None
+    return any(status["status_code"] == INTERNAL_TOPICS_MISSING for status in statuses or ())
 
 
 def _members_in_order(side: Side) -> list[str]:

@@ -12,16 +12,24 @@ _GOLDEN = -7046029254386353131  # multiplier of Fibonacci hashing in 64 bits
 
 
 def in_map_order(
-    items: Iterable[T], hash_of: Callable[[T], int], *, concurrent: bool = False, capacity: int = _FEWEST_BUCKETS
+    items: Iterable[T],
+    hash_of: Callable[[T], int],
+    *,
+    concurrent: bool = False,
+    computed: bool = False,
+    capacity: int = _FEWEST_BUCKETS,
 ) -> list[T]:
     """Return the items in the iteration order of Java's `HashMap`: by bucket, within a bucket in the given order.
 
     Args:
         concurrent: Use the order of a `ConcurrentHashMap`, which grows one item earlier.
+        computed: Use the order after `computeIfAbsent`, which puts an item first in its bucket and grows one item later.
         capacity: Initial capacity of the map.
     """
     ordered = list(items)
-    buckets = buckets_for(len(ordered) + concurrent, capacity=capacity)
+    if computed:
+        ordered.reverse()
+    buckets = buckets_for(len(ordered) + concurrent - computed, capacity=capacity)
     return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
 
 

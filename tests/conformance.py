@@ -4,7 +4,7 @@
 
 For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it.
 Profiles that restart it get one with a data directory, which is killed and started again; `--data-dir` gives all one.
-What kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes; `--quick`
+Takes as long as its slowest conversation, five minutes; `--quick`
 leaves out the profiles that wait for minutes, and says so. `--proxy` puts `kohort proxy` between, wherever clients
 speak plainly; with `--kafka-port` a real Kafka answers in kohort's place, one profile after the other.
 """
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.conformance_clusters import KOHORT, Setup, standing
-from tests.later import why_later
 
 RELEASES = ("4.4", "4.3")
 
@@ -97,26 +96,18 @@ def play_release(options: argparse.Namespace, release: str) -> tuple[int, int]:
 
 
 def conversations(scenarios: Path, release: str) -> dict[str, list[Path]]:
-    """Return the files to play, by profile, and print what is left out, and why.
+    """Return the files to play, by profile.
 
     A file in `scenarios/kafka-4.4` replaces the one with the same name if the release is 4.4.
     """
     files = defaultdict(list)
-    left_out: Counter[str] = Counter()
     newer = scenarios / "kafka-4.4"
     by_name = {path.relative_to(scenarios): path for path in scenarios.rglob("*.talk") if newer not in path.parents}
     if release == "4.4":
         by_name |= {path.relative_to(newer): path for path in newer.rglob("*.talk")}
-    for name, path in sorted(by_name.items()):
-        folder = "kafka-4.4/" if newer in path.parents else ""
-        reason = why_later(f"{folder}{name.with_suffix('')}")
-        if reason:
-            left_out[reason] += 1
-            continue
+    for _, path in sorted(by_name.items()):
         said = re.search(r"^# profile: (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
         files[said[1] if said else "default"].append(path)
-    for reason, count in left_out.items():
-        print(f"left out: {count}, which need {reason}", flush=True)
     return files
 
 

@@ -1,6 +1,6 @@
-"""Broker settings that Kafka 4.3 can change at run time. Here none can; validating requests receive the same response.
+"""Broker settings that Kafka can change at run time. Here none can; validating requests receive the same response.
 
-Source: responses of 4.3.0; the lists in Kafka's `DynamicBrokerConfig`.
+Source: responses of 4.3.0 and 4.4.0; the lists in Kafka's `DynamicBrokerConfig`.
 """
 
 from kohort.broker.settings.broker_settings import SETTINGS
@@ -63,6 +63,8 @@ _DYNAMIC = frozenset(
         *ONLY_OF_ONE_BROKER,
         "background.threads",
         "config.providers",
+        "errors.deadletterqueue.auto.create.topics.enable",
+        "errors.deadletterqueue.topic.name.prefix",
         "follower.fetch.last.tiered.offset.enable",
         "follower.replication.throttled.rate",
         "group.consumer.assignment.interval.ms",

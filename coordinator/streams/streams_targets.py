@@ -79,7 +79,7 @@ def _inputs(group: StreamsGroup, topology: ConfiguredTopology) -> Inputs:
         active, standby = _previous_tasks(group, member)
         members[member.member_id] = AssignorMember(member.metadata.process_id, active, standby)
     replicas = int(dict(group.configs).get(NUM_STANDBY_REPLICAS, 0))
-    return Inputs(members, topology.tasks, topology.stateful, replicas, _by_process(members))
+    return Inputs(members, topology.tasks, topology.stateful, replicas, _by_process(group, members))
 
 
 def _previous_tasks(group: StreamsGroup, member: StreamsMember) -> tuple[Tasks, Tasks]:
@@ -98,12 +98,13 @@ def _in_order(group: StreamsGroup) -> list[StreamsMember]:
     return in_assignors_order(assigned, added, hash_of_member, group.most_members)
 
 
-def _by_process(members: Mapping[str, AssignorMember]) -> dict[str, list[str]]:
+def _by_process(group: StreamsGroup, members: Mapping[str, AssignorMember]) -> dict[str, list[str]]:
     """Return the member ids of each process, in the order of Kafka's map, whose capacity is the number of members."""
     member_ids: dict[str, list[str]] = {}
     for member_id, member in members.items():
         member_ids.setdefault(member.process_id, []).append(member_id)
-    ordered = in_map_order(member_ids, java_hash, capacity=len(members))
+    computed = group.coordinator.settings.rules.assigns_from_current_tasks
+    ordered = in_map_order(member_ids, java_hash, computed=computed, capacity=len(members))
     return {process_id: in_map_order(member_ids[process_id], java_hash) for process_id in ordered}
 
 

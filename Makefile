@@ -87,7 +87,7 @@ generated: $(VENV)/.test-$(DECLARED)  ## generate the sources of clients/java an
 	cd clients && KOHORT_COMMAND=$(abspath $(BIN)/kohort) $(PYTHON) -m generator
 
 smoke: $(VENV)/.test-$(DECLARED)  ## run one of those clients per language
-	$(PYTEST) -m libraries tests/clients/test_groups.py -k "whole_group and (4.3.0 or franz-go or kafkajs or Rust)"
+	$(PYTEST) -m libraries tests/clients/test_groups.py -k "whole_group and (4.4.0 or franz-go or kafkajs or Rust)"
 
 spark: $(VENV)/.test-$(DECLARED)  ## run all tests that start Spark; WITHOUT=cluster skips those that take minutes
 	$(PYTEST) -n 2 $(GROUPED) -m "spark$(if $(WITHOUT), and not $(WITHOUT))" tests/pipeline

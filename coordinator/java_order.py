@@ -23,7 +23,8 @@ def in_map_order(
 
     Args:
         concurrent: Use the order of a `ConcurrentHashMap`, which grows one item earlier.
-        computed: Use the order after `computeIfAbsent`, which puts an item first in its bucket and grows one item later.
+        computed: Use the order after `computeIfAbsent`, which puts an item first in its bucket. The map grows one item
+            later.
         capacity: Initial capacity of the map.
     """
     ordered = list(items)

@@ -221,10 +221,9 @@ class StreamsHeartbeat(Heartbeat):
         return response
 
     def _raise_endpoint_epoch(self, *, with_tasks: bool, has_new_tasks: bool) -> None:
-        """Raise the endpoint epoch if the member has other tasks or another endpoint, before 4.4 with each response
-        that contains tasks.
+        """Raise the endpoint epoch if the member has other tasks or another endpoint.
 
-        Source: newer-release §5 rule 5; Kafka's `GroupMetadataManager.streamsGroupHeartbeat`.
+        Before 4.4 each response with tasks raises it. Source: newer-release §5 rule 5; Kafka's `GroupMetadataManager.streamsGroupHeartbeat`.
         """
         group, member = self.group, self.member
         old_endpoint = None if self.old_metadata is None else self.old_metadata.user_endpoint

@@ -119,7 +119,7 @@ def rust_rdkafka() -> list[str]:
 
 PYTHON = [in_python(name) for name in PYTHON_LIBRARIES]
 OTHERS = [
-    java("4.3.0"),
+    java("4.4.0"),
     java("2.8.2"),
     java("1.1.1", static=False, cooperative=False),
     go("franz-go", "franz_go", cooperative=True, consumer_protocol=True),

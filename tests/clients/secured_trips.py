@@ -55,7 +55,7 @@ def kafka_js(trip: Trip, folder: Path) -> Done:
 
 def java(protocol: str) -> Callable[[Trip, Path], Done]:
     def go(trip: Trip, folder: Path) -> Done:
-        command = list(command_of("kafka-clients 4.3.0"))
+        command = list(command_of("kafka-clients 4.4.0"))
         built, jars = command[command.index("-cp") + 1].split(":")
         if not (Path(built) / "RoundTrip.class").exists():
             run(["javac", "-nowarn", "-cp", jars, "-d", built, "RoundTrip.java"], HERE / "java")
@@ -89,8 +89,8 @@ def _end_of(command: list[str]) -> Done:
 
 
 TRIPS: dict[str, Callable[[Trip, Path], Done]] = {
-    "kafka-clients 4.3.0": java("classic"),
-    "kafka-clients 4.3.0, consumer protocol": java("consumer"),
+    "kafka-clients 4.4.0": java("classic"),
+    "kafka-clients 4.4.0, consumer protocol": java("consumer"),
     "franz-go": franz_go,
     "kafkajs": kafka_js,
 }  # by library

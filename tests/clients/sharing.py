@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 from tests.clients.libraries import HERE, fresh_folder, run
 from tests.clients.ordered_process import PATIENCE_S, OrderedProcess
 
-JAVA, FRANZ_GO, CONFLUENT = "kafka-clients 4.3.0", "franz-go", "confluent-kafka"
+JAVA, FRANZ_GO, CONFLUENT = "kafka-clients 4.4.0", "franz-go", "confluent-kafka"
 LIBRARIES = (JAVA, FRANZ_GO, CONFLUENT)
 
 Place = tuple[int, int]  # partition and offset
@@ -57,10 +57,10 @@ def command_of(library: str) -> tuple[str, ...]:
         if not built.exists():
             run(["go", "build", "-o", str(built), "./shareworker"], HERE / "franz_go")
         return (str(built),)
-    folder = fresh_folder("java-4.3.0", HERE / "java")
+    folder = fresh_folder("java-4.4.0", HERE / "java")
     jars = folder / "jars"
     if not (folder / "shares").exists():
-        fetched = f"-DoutputDirectory={jars}", "-Dkafka.version=4.3.0"
+        fetched = f"-DoutputDirectory={jars}", "-Dkafka.version=4.4.0"
         run(["mvn", "-q", "-B", "dependency:copy-dependencies", *fetched], HERE / "java")
         run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), "ShareWorker.java"], HERE / "java")
         (folder / "shares").touch()

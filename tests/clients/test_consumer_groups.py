@@ -131,12 +131,12 @@ MOVES_IN_PYTHON = [
 ]
 MOVES = [
     *in_turn(MOVES_IN_PYTHON, 0),
-    ("kafka-clients 4.3.0", "kafka-clients 4.3.0", False),
-    ("kafka-clients 4.3.0", "kafka-clients 4.3.0", True),
+    ("kafka-clients 4.4.0", "kafka-clients 4.4.0", False),
+    ("kafka-clients 4.4.0", "kafka-clients 4.4.0", True),
     ("kafka-clients 2.8.2", "franz-go", True),
     ("franz-go", LIBRARY, True),
     ("sarama", "rdkafka (Rust)", False),
-    ("kafkajs", "kafka-clients 4.3.0", False),
+    ("kafkajs", "kafka-clients 4.4.0", False),
     ("rdkafka (Rust)", "franz-go", False),
 ]  # library of the classic members, library of the consumer members, and whether the classic ones are cooperative
 
@@ -221,7 +221,7 @@ def test_mixed_libraries_and_protocols_share_group(group: Company) -> None:
 CREWS = [
     pytest.param((LIBRARY, LIBRARY), "kafka-python", id="Python"),
     pytest.param(
-        ("kafka-clients 4.3.0", "franz-go", "rdkafka (Rust)", LIBRARY),
+        ("kafka-clients 4.4.0", "franz-go", "rdkafka (Rust)", LIBRARY),
         "kafka-clients 2.8.2",
         id="several languages",
         marks=pytest.mark.libraries,

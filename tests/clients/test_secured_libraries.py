@@ -52,7 +52,7 @@ def test_alice_uses_her_rights(library: str, security: str, mechanism: str, tmp_
 
 
 REFUSED = {
-    "kafka-clients 4.3.0": "Not authorized to access topics: [orders]",
+    "kafka-clients 4.4.0": "Not authorized to access topics: [orders]",
     "franz-go": "TOPIC_AUTHORIZATION_FAILED",
     "kafkajs": "Not authorized to access topics",
 }

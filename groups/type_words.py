@@ -50,7 +50,7 @@ GROUP_TYPES: Final = {
             "StreamsGroupHeartbeat",
             "tasks",
             "all three lists of tasks",
-            False,
+            True,
             "group.streams.assignment.interval.ms",
         ),
     )

@@ -128,6 +128,7 @@ class Rules(NamedTuple):
     asks_for_client_tags: bool = False  # newer-release §5 rule 7
     changes_task_roles_at_once: bool = False  # newer-release §5 rule 8
     creates_internal_topics_later: bool = False  # newer-release §5 rule 10
+    names_ranges_of_settings: bool = False  # newer-release §6 rule 5
     omits_message_for_brokers: bool = False  # newer-release §6 rule 3
     requires_verified_tokens: bool = False  # newer-release §6 rule 4
 

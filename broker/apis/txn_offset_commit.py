@@ -75,6 +75,7 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
         request.generation_id,
         request.member_id,
         request.group_instance_id,
+        ticket.version >= IDS_SINCE,
     )
 
     pending = yield from records_of(node.coordinator, request.group_id, topics.commits, ticket.received_at_ms)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.releases import CURRENT
+from kohort.protocol.releases import CURRENT, rules_of
 from kohort.storage.config_types import (
     BOOLEAN,
     INT,
@@ -262,6 +262,7 @@ class GroupConfigs:
             release: Release of Kafka whose settings exist.
         """
         self.available = {name: config for name, config in GROUP_CONFIGS.items() if config.exists_in(release)}
+        self._names_ranges = rules_of(release).names_ranges_of_settings
         self._note = note
         # Defaults of groups' settings that the broker's settings set.
         self.given = {
@@ -376,13 +377,22 @@ class GroupConfigs:
         for bound in _BOUNDS:
             limit, now = self._bounds[bound.broker_setting], numbers[bound.config]
             if now < limit if bound.is_least else now > limit:
-                comparison = "greater" if bound.is_least else "less"
-                return f"{bound.config} must be {comparison} than or equal to {bound.broker_setting}"
+                return self._describe(bound)
         for kind in ("consumer", "share", "streams"):
             session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
             if numbers[session] <= numbers[heartbeat]:
                 return f"{session} must be greater than {heartbeat}"
         return None
+
+    def _describe(self, bound: _Bound) -> str:
+        """Return Kafka's message about a value outside of a limit."""
+        if not self._names_ranges:
+            comparison = "greater" if bound.is_least else "less"
+            return f"{bound.config} must be {comparison} than or equal to {bound.broker_setting}"
+        limits = [self._bounds[other.broker_setting] for other in _BOUNDS if other.config == bound.config]
+        if len(limits) == 1:
+            return f"{bound.config} must be less than or equal to {limits[0]}"
+        return f"{bound.config} must be in the range {limits[0]} to {limits[1]} inclusive."
 
 
 _NUMBERS = {name: config for name, config in GROUP_CONFIGS.items() if config.kind == INT}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
-from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
 from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.protocol.errors import ErrorCode
@@ -89,7 +88,8 @@ class Liveness:
 
     def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
         """Return whether a member can send heartbeats: its connection is open and no fault silences it."""
-        if isinstance(member, ConsumerMember) and member.current.epoch == STATIC_LEAVING_EPOCH:
+        current = getattr(member, "current", None)  # members of classic groups have none
+        if current is not None and current.epoch == STATIC_LEAVING_EPOCH:
             return False  # a static member that has left temporarily sends none
         connection = self._connection(group, member)
         if connection is None or not self._is_open(connection):

@@ -65,6 +65,7 @@ def subscribe(
         ):
             changes.bump()
             changes.epoch_cause = "" if is_new else "metadata_changed"
+            is_checked = True
     homogeneous = is_homogeneous(group) if is_checked else were_homogeneous
     return Subscribed(names_changed or regex_changed, homogeneous)
 

@@ -16,7 +16,6 @@ from kohort.coordinator.events.modern_batch_events import BatchEvent, named_part
 from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
 from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -68,67 +67,34 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
         )
 
     def _members(self) -> Iterator[BatchEvent]:
-        removed = {name for name, old in self._old_metadata.items() if old is not None and name not in self._metadata}
-        successors = self._successors(removed)
+        successors = self._successors()
         for name, old in self._old_metadata.items():
             new = self._metadata.get(name)
             if name in successors:
-                yield self._replaced(name, successors[name])
+                yield self._replaced(name, successors[name], {"speaks": _speaks(self._metadata[name])})
             elif old is None and new is not None:
                 yield self._added(name, new)
             elif old is not None and new is not None:
                 yield from self._metadata_changed(name, old, new)
-            elif old is not None and name in removed and name not in successors.values():
+            elif old is not None and name not in successors.values():
                 yield self._removed(name, old)
-        for name, old_assignment in self._old_assignments.items():
-            member = self._group.members.get(name)
-            if member is not None and old_assignment.epoch != STATIC_LEAVING_EPOCH == member.current.epoch:
-                kept = sum(map(len, member.current.assigned.values()))
-                yield self._of_member("member_stepped_out", name, Kind.CURRENT, partitions=kept)
+        yield from self._stepped_out()
 
-    def _successors(self, removed: set[str]) -> dict[str, str]:
-        """Return the old member ID by the ID of the static member that replaces it, which can be the same."""
-        holders = {
-            old_metadata.instance_id: name
-            for name, old_metadata in self._old_metadata.items()
-            if old_metadata is not None and old_metadata.instance_id is not None
-        }
-        replaced_ids = {}
-        for name in self._old_metadata:
-            new = self._metadata.get(name)
-            old = None if new is None or new.instance_id is None else holders.get(new.instance_id)
-            if new is None or old is None:
-                continue
-            old_metadata = self._old_metadata[old]
-            assert old_metadata is not None, "an instance ID belongs to an old member"
-            came_back = self._old_assignments.get(old, FIRST).epoch == STATIC_LEAVING_EPOCH
-            if (
-                (old in removed)
-                if old != name
-                else (came_back or (old_metadata.classic is None) != (new.classic is None))
-            ):
-                replaced_ids[name] = old
-        return replaced_ids
+    def _returns_as_itself(self, name: str) -> bool:
+        old, new = self._old_metadata[name], self._metadata[name]
+        assert old is not None, "an instance ID belongs to an old member"
+        return super()._returns_as_itself(name) or (old.classic is None) != (new.classic is None)
 
     def _added(self, name: str, metadata: MemberMetadata) -> BatchEvent:
         cause = "join_new" if metadata.instance_id is None else "join_static"
         self._initialize(name)
         return self._of_member("member_added", name, Kind.MEMBER, cause=cause, detail={"speaks": _speaks(metadata)})
 
-    def _replaced(self, name: str, old: str) -> BatchEvent:
-        state = self._state
+    def _replaced(self, name: str, old: str, detail: dict[str, str]) -> BatchEvent:
         if old != name:
-            state.stats.pop(old, None)
-            state.renamed(old, name)
-            self._old_assignments[name] = self._old_assignments.pop(old, FIRST)
+            self._state.stats.pop(old, None)
         self._initialize(name)
-        bumps = (Kind.GROUP_EPOCH, None) in self._records
-        detail = {
-            "old_member_id": old,
-            "rebalance": "true" if bumps else "false",
-            "speaks": _speaks(self._metadata[name]),
-        }
-        return self._of_member("member_replaced", name, Kind.MEMBER, detail=detail)
+        return super()._replaced(name, old, detail)
 
     def _metadata_changed(self, name: str, old: MemberMetadata, new: MemberMetadata) -> Iterator[BatchEvent]:
         changed_part = _find_change(old, new)
@@ -180,14 +146,6 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
 
     def _flatten(self, partitions: Mapping[UUID, frozenset[int]]) -> frozenset[TopicPartition]:
         return named_partitions(self._group.coordinator.topics, partitions)
-
-    def _step(self, name: str, old: CurrentAssignment, new: CurrentAssignment) -> Iterator[BatchEvent]:
-        """Skip a static member that leaves temporarily: it keeps its partitions, and no other member waits for it."""
-        if new.epoch != STATIC_LEAVING_EPOCH:
-            yield from super()._step(name, old, new)
-            return
-        self._state.owners.synced(name, owned_partitions(self._group, new), self._now_us)
-        self._state.revoking_since_us.pop(name, None)
 
     def _end_columns(self) -> tuple[dict[str, Any], dict[str, str]]:
         _, detail = super()._end_columns()

@@ -76,9 +76,9 @@ SHARE_KINDS = RECORD_KINDS | {
 
 # Kinds that streams groups have (offsets-topic §9.7).
 STREAMS_KINDS = frozenset({
-    "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_added", "member_metadata_changed",
-    "member_removed", "member_fenced", "epoch_bumped", "target_computed", "member_revoking", "member_revoked",
-    "member_assigned", "member_reconciled", "group_reconciled",
+    "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_added", "member_replaced",
+    "member_metadata_changed", "member_stepped_out", "member_removed", "member_fenced", "epoch_bumped",
+    "target_computed", "member_revoking", "member_revoked", "member_assigned", "member_reconciled", "group_reconciled",
 })  # fmt: skip
 
 # Kinds about a client without a group, which no coordinator reports.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from kohort.coordinator.events.event_state import StepwiseEventState
 from kohort.coordinator.events.modern_batch_events import BatchEvent, ModernBatchEvents
+from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.protocol.topic_partition import TopicPartition
 
 # causes of a removal because the member delayed the others
@@ -36,6 +37,46 @@ class StepwiseBatchEvents(ModernBatchEvents[StepStateT]):
         """Return details of an event in addition to the number of partitions."""
         return {}
 
+    def _returns_as_itself(self, name: str) -> bool:
+        """Return whether a static member whose ID stays the same replaces itself."""
+        return self._left_temporarily(name)
+
+    # Static members
+
+    def _successors(self) -> dict[str, str]:
+        """Return the old member ID by the ID of the static member that replaces it, which can be the same."""
+        holders = {
+            old_metadata.instance_id: name
+            for name, old_metadata in self._old_metadata.items()
+            if old_metadata is not None and old_metadata.instance_id is not None
+        }
+        replaced_ids = {}
+        for name in self._old_metadata:
+            new = self._metadata.get(name)
+            old = None if new is None or new.instance_id is None else holders.get(new.instance_id)
+            if old is not None and (old not in self._metadata if old != name else self._returns_as_itself(name)):
+                replaced_ids[name] = old
+        return replaced_ids
+
+    def _left_temporarily(self, name: str) -> bool:
+        return bool(self._old_assignments.get(name, self.first).epoch == STATIC_LEAVING_EPOCH)
+
+    def _replaced(self, name: str, old: str, detail: dict[str, str]) -> BatchEvent:
+        if old != name:
+            self._state.renamed(old, name)
+            self._old_assignments[name] = self._old_assignments.pop(old, self.first)
+        bumps = (self.kinds.GROUP_EPOCH, None) in self._records
+        detail = {"old_member_id": old, "rebalance": "true" if bumps else "false"} | detail
+        return self._of_member("member_replaced", name, self.kinds.MEMBER, detail=detail)
+
+    def _stepped_out(self) -> Iterator[BatchEvent]:
+        """Create the events of static members that leave temporarily and keep what they own."""
+        for name in self._old_assignments:
+            member = self._group.members.get(name)
+            if member is not None and member.current.epoch == STATIC_LEAVING_EPOCH and not self._left_temporarily(name):
+                kept = len(self._flatten(member.current.assigned))
+                yield self._of_member("member_stepped_out", name, self.kinds.CURRENT, partitions=kept)
+
     # Assignments
 
     def _steps(self) -> Iterator[BatchEvent]:
@@ -46,6 +87,11 @@ class StepwiseBatchEvents(ModernBatchEvents[StepStateT]):
 
     def _step(self, name: str, old: Any, new: Any) -> Iterator[BatchEvent]:
         state = self._state
+        if new.epoch == STATIC_LEAVING_EPOCH:  # it keeps what it owns, and no other member waits for it
+            kept = self._flatten(new.assigned) | self._flatten(new.revoking)
+            state.owners.synced(name, self._owned(kept), self._now_us)
+            state.revoking_since_us.pop(name, None)
+            return
         still_revoking = self._flatten(old.revoking)
         old_partitions = self._flatten(old.assigned) | still_revoking
         assigned, revoking = self._flatten(new.assigned), self._flatten(new.revoking)

@@ -50,17 +50,21 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
     # Members
 
     def _members(self) -> Iterator[BatchEvent]:
+        successors = self._successors()
         for name, old in self._old_metadata.items():
             new = self._metadata.get(name)
-            if old is None and new is not None:
+            if new is not None and name in successors:
+                yield self._replaced(name, successors[name], _detail(new))
+            elif old is None and new is not None:
                 cause = "join_new" if new.instance_id is None else "join_static"
                 yield self._of_member("member_added", name, StreamsKind.MEMBER, cause=cause, detail=_detail(new))
             elif old is not None and new is not None:
                 changed_part = _find_change(old, new)
                 detail = _detail(new) | {"what": changed_part}
                 yield self._of_member("member_metadata_changed", name, StreamsKind.MEMBER, detail=detail)
-            elif old is not None:
+            elif old is not None and name not in successors.values():
                 yield self._removed(name, old)
+        yield from self._stepped_out()
 
     def _removed(self, name: str, old_metadata: StreamsMetadata) -> BatchEvent:
         self._forget(name)

@@ -39,6 +39,7 @@ class Committer(NamedTuple):
     generation_id: int
     member_id: str
     group_instance_id: str | None
+    knows_epochs: bool = False  # whether the version has member epochs (from 6 on)
 
 
 class PendingRecords(NamedTuple):
@@ -143,7 +144,7 @@ def check_committer(
     if group is None:
         error = coordinator.creatable(committer.group_id)
         if error is ErrorCode.none and committer.generation_id >= 0:
-            return ErrorCode.illegal_generation
+            return ErrorCode.group_id_not_found if committer.knows_epochs else ErrorCode.illegal_generation
         return error
     return _check_member(group, committer)
 

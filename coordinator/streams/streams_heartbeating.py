@@ -131,7 +131,12 @@ class StreamsHeartbeat(Heartbeat):
         group, request = self.group, self.request
         was_empty = not group.members
         has_returned = self.has_changed
-        metadata = _merged(self.old_metadata or group.unknown, request, self.sender)
+        old_metadata = self.old_metadata or group.unknown
+        if not request.member_epoch and group.coordinator.settings.rules.raises_endpoint_epoch_at_once:
+            old_metadata = old_metadata._replace(
+                user_endpoint=None
+            )  # since 4.4 a member that joins has the one it sends
+        metadata = _merged(old_metadata, request, self.sender)
         self.has_changed = self.is_new or metadata != self.old_metadata
         if self.has_changed:
             self.set_metadata(metadata)
@@ -223,7 +228,7 @@ class StreamsHeartbeat(Heartbeat):
     def _raise_endpoint_epoch(self, *, with_tasks: bool, has_new_tasks: bool) -> None:
         """Raise the endpoint epoch if the member has other tasks or another endpoint.
 
-        Before 4.4 each response with tasks raises it. Source: newer-release §5 rule 5; Kafka's `GroupMetadataManager.streamsGroupHeartbeat`.
+        Before 4.4 each response with tasks raises it. Source: newer-release §5 rule 5; Kafka's `GroupMetadataManager`.
         """
         group, member = self.group, self.member
         old_endpoint = None if self.old_metadata is None else self.old_metadata.user_endpoint
@@ -231,8 +236,8 @@ class StreamsHeartbeat(Heartbeat):
         has_new_endpoint = at_once and member.metadata.user_endpoint != old_endpoint
         if with_tasks or has_new_endpoint:
             member.listed = None
-        raises = has_new_endpoint or has_new_tasks if at_once else with_tasks
-        if raises and member.metadata.user_endpoint is not None:
+        new_tasks_count = has_new_tasks if at_once else with_tasks
+        if has_new_endpoint or (new_tasks_count and member.metadata.user_endpoint is not None):
             group.endpoint_epoch += 1  # even if the heartbeat fails later
 
     def complete(self, response: StreamsGroupHeartbeatResponse, now_ms: int) -> None:

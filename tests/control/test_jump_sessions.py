@@ -52,6 +52,15 @@ KINDS = {
         """,
         45_000,
     ),
+    "static streams": Kind(
+        "streams",
+        """
+        given topic $topic with 3 partitions
+        given ada, bob, eve share a streams group {topology: {0: {reads: [$topic]}},
+             ada: {instance: a}, bob: {instance: b}, eve: {instance: c}}
+        """,
+        45_000,
+    ),
     "streams": Kind(
         "streams",
         """

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from kohort.control.clock.jump import jump
 from kohort.control.control_errors import ControlError
 from kohort.control.groups.groups_by_id import group_of
 from kohort.control.groups.lab_group import Group
 from kohort.control.groups.lab_share_group import ShareGroup
 from kohort.control.groups.lab_streams_group import StreamsGroup
 from kohort.groups.group_members import MemberTasks
+from kohort.groups.settings_advice import HABIT
 from tests.control.talking import Lab
 
 ALONE = """
@@ -103,6 +105,61 @@ def test_revocation_precedes_task_assignment(two: StreamsLab) -> None:
     assert two.has == {"ada": "active 0_0 0_1", "bob": "active 0_2 0_3"}
     assert "waits for nothing" in two.explained
     assert two.words.is_settled
+
+
+AWAY = """
+given topic $topic with 4 partitions
+ada streams-beats {instance: i1, topology: {0: {reads: [$topic]}}}
+  <- NONE {member_epoch: 2, active_tasks: {0: [0, 1, 2, 3]}}
+ada streams-beats {instance: i1, epoch: -2}
+  <- NONE {member_epoch: -2, active_tasks: null}
+"""
+
+
+def test_static_member_with_temporary_leave(streams: StreamsLab) -> None:
+    streams.talk(AWAY)
+    (ada,) = streams.words.members
+    assert (ada.instance_id, ada.epoch, ada.is_away, ada.is_alive) == ("i1", -2, True, False)
+    assert streams.words.member("i1") == ada
+    assert str(ada.tasks) == "active 0_0 0_1 0_2 0_3"
+    (*_, wait) = streams.words.explain().waits
+    assert wait.for_whom == ("i1",)
+    assert wait.what.startswith("to rejoin: it left temporarily with")
+    assert "it left temporarily, and should rejoin with its group.instance.id" in streams.explained
+    streams.talk("""
+        cleo streams-beats {instance: i1, process: ada-process}
+          <- NONE {member_epoch: 2, active_tasks: {0: [0, 1, 2, 3]}}
+        """)
+    (cleo,) = streams.words.members
+    assert (cleo.client_id, cleo.instance_id, cleo.epoch, cleo.is_alive) == ("cleo", "i1", 2, True)
+    assert streams.words.explain().waits == ()
+    kinds = [event.kind for event in streams.words.events]
+    assert kinds[kinds.index("member_stepped_out") :] == ["member_stepped_out", "member_replaced"]
+    assert len(streams.words.history) == 1
+
+
+async def test_jump_past_session_of_absent_static_member(streams: StreamsLab) -> None:
+    """The connection of the member is still open."""
+    streams.talk(AWAY)
+    assert await jump(streams.laboratory, 45_001, patience_s=0.1) == []
+    assert not streams.words.members
+    removed = next(event for event in streams.words.events if event.kind == "member_removed")
+    assert (removed.cause, removed.instance_id) == ("session_expired", "i1")
+
+
+def test_advice_about_instance_ids(streams: StreamsLab) -> None:
+    streams.talk("given topic $topic with 2 partitions")
+    for number in range(HABIT + 1):
+        streams.talk(f"""
+            ada streams-beats {{member_id: id{number}, epoch: 0, topology: {{0: {{reads: [$topic]}}}}}}
+              <- NONE {{member_id: _}}
+            """)
+        if number < HABIT:
+            streams.talk(f"""
+                ada streams-beats {{member_id: id{number}, epoch: -1}}
+                  <- NONE {{member_id: _, task_offset_interval_ms: _}}
+                """)
+    assert "with a group.instance.id a restart within its session moves nothing" in streams.explained
 
 
 def test_rebalances_and_their_events(two: StreamsLab) -> None:

@@ -47,6 +47,21 @@ def test_task_moved_after_revocation(lab: Lab) -> None:
     assert lab.violations() == []
 
 
+def test_static_member_returns_under_another_id(lab: Lab) -> None:
+    lab.talk("""
+        given topic $topic with 4 partitions
+        ada streams-beats {instance: i1, topology: {0: {reads: [$topic]}}}
+          <- NONE {member_epoch: 2, active_tasks: {0: [0, 1, 2, 3]}}
+        ada streams-beats {instance: i1, epoch: -2}
+          <- NONE {member_epoch: -2}
+        cleo streams-beats {instance: i1, process: ada-process}
+          <- NONE {member_epoch: 2, active_tasks: {0: [0, 1, 2, 3]}}
+        cleo OffsetCommit v9 {epoch: 2, offsets: {$topic: {0: 5}}}
+          <- {topics: [...]}
+        """)
+    assert lab.violations() == []
+
+
 def test_previous_epoch_commit_for_kept_task(lab: Lab) -> None:
     lab.talk(f"""
         {SHARED}

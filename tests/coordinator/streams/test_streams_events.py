@@ -241,6 +241,38 @@ def test_coordinator_move() -> None:
     bob.acts()
 
 
+def test_static_member_leaves_temporarily_and_returns() -> None:
+    world = listening()
+    ada, cleo = world.member("ada"), world.member("cleo", process_id="ada-process")
+    ada.joins(instance_id="i1")
+    (added, *_) = (event for event in taken(world) if event.kind == "member_added")
+    assert (added.cause, added.instance_id) == ("join_static", "i1")
+    ada.beats(instance_id="i1", member_epoch=-2)
+    (out,) = taken(world)
+    assert (out.kind, out.instance_id, out.member_epoch, out.partitions) == ("member_stepped_out", "i1", -2, 4)
+    cleo.joins(instance_id="i1")
+    (replaced,) = taken(world)
+    assert (replaced.kind, replaced.member_id, replaced.instance_id) == ("member_replaced", "cleo-id", "i1")
+    assert replaced.detail is not None
+    assert (replaced.detail["old_member_id"], replaced.detail["rebalance"]) == ("ada-id", "false")
+    assert replaced.detail["process_id"] == "ada-process"
+    cleo.beats(instance_id="i1", member_epoch=-2)
+    world.events.clear()
+    cleo.joins(instance_id="i1", process_id="other")
+    assert [event.kind for event in taken(world)][:2] == ["member_replaced", "epoch_bumped"]
+
+
+def test_static_member_stays_away() -> None:
+    world = listening()
+    ada = world.member("ada")
+    ada.joins(instance_id="i1")
+    ada.beats(instance_id="i1", member_epoch=-2)
+    world.events.clear()
+    world.after(10_000)
+    (removed, *_) = taken(world)
+    assert (removed.kind, removed.instance_id, removed.cause) == ("member_removed", "i1", "session_expired")
+
+
 def test_listener_added_later() -> None:
     world = StreamsGroupWorld(foo=4)
     ada, bob = world.member("ada"), world.member("bob")

@@ -7,7 +7,7 @@ Source: Kafka's `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidate
 messages and the presence of the log start offset are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from struct import Struct
@@ -69,6 +69,7 @@ class Rejection:
     # Whether Kafka's response contains the log start offset with this error, instead of -1.
     has_log_start: bool = False
     record_errors: tuple[tuple[int, str], ...] = ()  # index in the batch and message of each bad record
+    warning: str = field(default="", compare=False)  # for the log, if the response does not contain the reason
 
 
 _NO_RECORD = Rejection(ErrorCode.invalid_record)
@@ -180,7 +181,9 @@ def check_batch(
         return _BAD_BATCH if problem.error_code is ErrorCode.invalid_record else _UNREADABLE
     except TooLargeError:
         if config.max_decompressed_bytes <= most_bytes:
-            return Rejection(ErrorCode.invalid_record, has_log_start=True)
+            limit = f"max.decompressed.message.bytes ({config.max_decompressed_bytes})"
+            warning = f"rejected a compressed batch whose records exceed {limit}"
+            return Rejection(ErrorCode.invalid_record, has_log_start=True, warning=warning)
         raise
     except DecodeError:
         return _UNREADABLE

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.base.logs import log
 from kohort.broker.apis.acl_requests import needs_permission
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.features import implemented_features_of
@@ -38,6 +39,7 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
     for update in request.feature_updates:
         reason = _rejection_reason(node, update)
         if reason is not None:
+            log.warning(f"rejected level {update.max_version_level} of feature {update.feature}: {reason}")
             return UpdateFeaturesResponse(
                 error_code=ErrorCode.invalid_update_version,
                 error_message="The update failed for all features since the following feature had an error: "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kohort.base.logs import log
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.archiving import archive
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
@@ -29,7 +28,6 @@ HEADERS: Final = tuple(
 )
 RECORDS_AT_ONCE: Final = 500  # maximum of one batch
 READ_BYTES: Final = 1 << 20
-MAX_LOGGED_GROUPS: Final = 1_000  # groups whose last failure is kept, so that it is logged once
 
 _Letter = tuple["DeadLetters", Record]  # of one offset
 
@@ -153,7 +151,7 @@ class _Sending:
             else:
                 self._report_failure(letter, failure)
         if failure is None:
-            self._cluster.dead_letter_failures.pop(self._key.group_id, None)
+            self._cluster.forget_warning(self._key.group_id)
 
     def _append(self, target: Partition, batch: bytes, now_ms: int) -> Failure | None:
         try:
@@ -165,18 +163,9 @@ class _Sending:
         return None
 
     def _report_failure(self, letter: DeadLetters, failure: Failure) -> None:
-        """Report a failure in an event, and log it unless it is the last one of the group."""
-        group_id, failures = self._key.group_id, self._cluster.dead_letter_failures
         self._observer.dead_letter_failed(self._key, letter, self._config.dead_letter_topic, *failure)
-        if failures.get(group_id) != failure.text:
-            if len(failures) >= MAX_LOGGED_GROUPS:
-                failures.clear()
-            failures[group_id] = failure.text
-            log.warning(
-                f"{group_id}: records are archived without dead letters: {failure.text}",
-                group=group_id,
-                cause=failure.cause,
-            )
+        group_id, text = self._key.group_id, f"records are archived without dead letters: {failure.text}"
+        self._cluster.warn(group_id, text, group=group_id, cause=failure.cause)
 
 
 def _joined(letters: Iterable[DeadLetters]) -> Iterator[DeadLetters]:

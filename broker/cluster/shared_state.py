@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # minimum interval of log lines about a failing disk, which every request may find
 TROUBLE_LOGGED_EVERY_MS: Final = 10_000
+MAX_WARNINGS: Final = 1_000  # last warnings that are kept, so that each is logged once
 
 
 class SharedState:
@@ -64,7 +65,7 @@ class SharedState:
         self.group_configs = GroupConfigs(settings.changed, note, settings.kohort_as_kafka)
         self._features: FinalizedFeatures | None = None
         self.replays = Replays(clock, self.purgatory, lambda replay: self.hooks.holds_load(replay))
-        self.dead_letter_failures: dict[str, str] = {}  # by group, why its last dead letters were not written
+        self._warnings: dict[str, tuple[str, int]] = {}  # last warning by subject, and its time
         self._disk_troubled_ms: int | None = None
 
     def _no_topics(self, node_ids: Sequence[int]) -> Topics:
@@ -117,6 +118,21 @@ class SharedState:
         else:
             syncs.appended(partition)
         return base_offset
+
+    def warn(self, subject: str, text: str, **values: object) -> None:
+        """Log a warning about a group or partition, unless the same one was logged a moment ago."""
+        now_ms = self.clock.now_ms()
+        last_text, logged_ms = self._warnings.get(subject, ("", now_ms))
+        if text == last_text and now_ms - logged_ms < TROUBLE_LOGGED_EVERY_MS:
+            return
+        if len(self._warnings) >= MAX_WARNINGS:
+            self._warnings.clear()
+        self._warnings[subject] = text, now_ms
+        log.warning(f"{subject}: {text}", **values)
+
+    def forget_warning(self, subject: str) -> None:
+        """Log the next warning about a subject at once, even if it is the same as the last one."""
+        self._warnings.pop(subject, None)
 
     def storage_failed(self, operation: str, error: OSError) -> None:
         """Log a failed read or write, at most once in a while."""

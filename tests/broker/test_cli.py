@@ -34,6 +34,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     ("arguments", "sentence"),
     [
         (("--set", "group.max.sise=5"), "did you mean group.max.size"),
+        (("--set", "kohort.as.kafka=4.5"), "kohort.as.kafka=4.5 is not allowed: it must be one of 1.1, 2.4, 2.8"),
         (("--listen", "localhost"), "localhost is not an address; expected HOST:PORT or PORT"),
         (("--topic", "orders:six"), "--topic orders:six: expected NAME:PARTITIONS"),
         (("--topic", "orders:6", "--topic", "orders:3"), "--topic orders is given with 6 and with 3 partitions"),
@@ -58,6 +59,13 @@ def test_usage_errors_exit_with_2(arguments: tuple[str, ...], sentence: str) -> 
     assert ended.stdout == ""
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("release", ["4.5", "4.4.0", "", "newest"])
+def test_unknown_kafka_release(release: str) -> None:
+    ended = run("serve", "--as-kafka", release)
+    assert ended.returncode == 2
+    assert f"'{release}' is not one of '1.1', '2.4', '2.8', '3.4', '3.9', '4.3', '4.4'" in ended.stderr
 
 
 def test_misspelled_command_suggestion() -> None:

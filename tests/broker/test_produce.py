@@ -1,5 +1,6 @@
 """Produce: stored and rejected records, and responses to idempotent producers."""
 
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
@@ -74,6 +75,20 @@ def test_invalid_batch_is_rejected_with_reasons() -> None:
     ]
     assert number == 1
     assert problem == "Compacted topic cannot accept message without key in topic partition compacted-0"
+
+
+def test_oversized_decompression_is_logged_once(lines: StringIO) -> None:
+    client = Broker().client()
+    given_topic(client, max_decompressed_message_bytes="40")
+    compressed = bytes.fromhex(  # three records in gzip, recorded from Kafka 4.4.0
+        "00000000000000000000005d00000000028b901ac40001000000020000018bcfe568000000018bcfe56802ffffffffffffffffffffffff"
+        "ffff000000031f8b0800b64d026b02ff4b616060600c4824123031653095a530303191ac858585442d008ee7943199000000"
+    )
+    for _ in range(2):
+        answer = produce(client, compressed)
+        assert (answer.error_code, answer.error_message, answer.base_offset) == (ErrorCode.invalid_record, None, -1)
+    warning = "rejected a compressed batch whose records exceed max.decompressed.message.bytes (40)"
+    assert lines.getvalue().count(warning) == 1
 
 
 def test_log_append_time_is_returned() -> None:

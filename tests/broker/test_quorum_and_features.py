@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,12 @@ def test_share_groups_can_be_disabled() -> None:
     assert moves(1, 1) is ErrorCode.none
     assert shares_at(broker) == (1, 2)
     assert moves(3, 1) is ErrorCode.invalid_update_version
+
+
+def test_rejected_level_is_logged(lines: StringIO) -> None:
+    update = FeatureUpdateKey(feature="share.version", max_version_level=3, upgrade_type=1)
+    Broker().client().asks("update_features", 1, feature_updates=(update,))
+    assert lines.getvalue().count("rejected level 3 of feature share.version: Local controller 1 only supports") == 1
 
 
 def test_levels_survive_a_restart(tmp_path: Path) -> None:

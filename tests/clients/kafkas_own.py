@@ -28,7 +28,7 @@ CLASSES = {
     "kafka-verifiable-producer": TOOLS + "VerifiableProducer",
     "kafka-get-offsets": TOOLS + "GetOffsetShell",
     "kafka-broker-api-versions": TOOLS + "BrokerApiVersionsCommand",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": TOOLS + "ConfigCommand",
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-dump-log": TOOLS + "DumpLogSegments",
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",

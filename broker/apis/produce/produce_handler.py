@@ -317,6 +317,8 @@ def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> 
     cluster, partition, header = node.cluster, candidate.partition, candidate.header
     log = partition.log
     if isinstance(verdict, Rejection):
+        if verdict.warning:
+            cluster.warn(f"{candidate.topic.name}-{partition.index}", verdict.warning)
         return _rejected(partition.index, verdict, log.log_start_offset)
     batch, max_timestamp, append_time_ms = verdict
     try:

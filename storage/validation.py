@@ -181,9 +181,7 @@ def check_batch(
         return _BAD_BATCH if problem.error_code is ErrorCode.invalid_record else _UNREADABLE
     except TooLargeError:
         if config.max_decompressed_bytes <= most_bytes:
-            limit = f"max.decompressed.message.bytes ({config.max_decompressed_bytes})"
-            warning = f"rejected a compressed batch whose records exceed {limit}"
-            return Rejection(ErrorCode.invalid_record, has_log_start=True, warning=warning)
+            return _too_large(config)
         raise
     except DecodeError:
         return _UNREADABLE
@@ -196,6 +194,12 @@ def check_batch(
     if codec and not records.ordered:
         return _UNREADABLE
     return _accepted(batch, header, latest, config, wall_ms)
+
+
+def _too_large(config: LogConfig) -> Rejection:
+    limit = f"max.decompressed.message.bytes ({config.max_decompressed_bytes})"
+    warning = f"rejected a compressed batch whose records exceed {limit}"
+    return Rejection(ErrorCode.invalid_record, has_log_start=True, warning=warning)
 
 
 def _unfolded(batch: bytes, codec: int, most_bytes: int) -> bytes:

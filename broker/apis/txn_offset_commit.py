@@ -77,7 +77,6 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Task
         request.group_instance_id,
         ticket.version >= IDS_SINCE,
     )
-
     pending = yield from records_of(node.coordinator, request.group_id, topics.commits, ticket.received_at_ms)
     waits = False
     refused: list[ErrorCode] = []

@@ -44,7 +44,7 @@ def test_complete_share_group_lifecycle(bootstrap: str) -> None:
 def test_share_groups_are_a_feature(bootstrap: str) -> None:
     described = said("kafka-features", "--bootstrap-server", bootstrap, "describe")
     (line,) = [line for line in described.splitlines() if "share.version" in line]
-    assert "FinalizedVersionLevel: 1" in line
+    assert "FinalizedVersionLevel: 2" in line
 
 
 @pytest.mark.parametrize("mode", ["batch_optimized", "record_limit"])

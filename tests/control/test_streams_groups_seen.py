@@ -107,7 +107,7 @@ def test_revocation_precedes_task_assignment(two: StreamsLab) -> None:
     assert two.words.is_settled
 
 
-AWAY = """
+STATIC_MEMBER_LEAVES = """
 given topic $topic with 4 partitions
 ada streams-beats {instance: i1, topology: {0: {reads: [$topic]}}}
   <- NONE {member_epoch: 2, active_tasks: {0: [0, 1, 2, 3]}}
@@ -117,7 +117,7 @@ ada streams-beats {instance: i1, epoch: -2}
 
 
 def test_static_member_with_temporary_leave(streams: StreamsLab) -> None:
-    streams.talk(AWAY)
+    streams.talk(STATIC_MEMBER_LEAVES)
     (ada,) = streams.words.members
     assert (ada.instance_id, ada.epoch, ada.is_away, ada.is_alive) == ("i1", -2, True, False)
     assert streams.words.member("i1") == ada
@@ -138,9 +138,9 @@ def test_static_member_with_temporary_leave(streams: StreamsLab) -> None:
     assert len(streams.words.history) == 1
 
 
-async def test_jump_past_session_of_absent_static_member(streams: StreamsLab) -> None:
+async def test_jump_expires_absent_static_member(streams: StreamsLab) -> None:
     """The connection of the member is still open."""
-    streams.talk(AWAY)
+    streams.talk(STATIC_MEMBER_LEAVES)
     assert await jump(streams.laboratory, 45_001, patience_s=0.1) == []
     assert not streams.words.members
     removed = next(event for event in streams.words.events if event.kind == "member_removed")

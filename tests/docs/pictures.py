@@ -1,13 +1,14 @@
-"""Draws the pictures of docs/explanation: sequence diagrams of conversations, and the states of a classic group."""
+"""Draws the pictures of docs/explanation: sequence diagrams of conversations, and states with their transitions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
 from kohort.coordinator.classic.states import ALLOWED_FROM, State
+from kohort.coordinator.share_partitions import record_states
 from tests.docs.sources import CONVERSATIONS, ROOT
 from tests.talk.script import Step, read_conversation
 from tests.talk.values import Value
@@ -18,8 +19,10 @@ IMAGES = ROOT / "docs" / "images"
 SEQUENCES = {
     "join-barrier.svg": ("classic/second-member-starts-a-rebalance", 0),
     "join-barrier-timeout.svg": ("classic/rebalance-absent-member-is-dropped", 0),
+    "cooperative-rounds.svg": ("rules/cooperative-rebalance-in-two-rounds", 0),
     "consumer-epochs.svg": ("consumer/rebalance-step-by-step", 1),
     "share-locks.svg": ("share/lock-expires", 6),
+    "streams-tasks.svg": ("streams/rebalance-step-by-step", 1),
 }
 RESPONSE_FIELDS = (
     "generation_id",
@@ -36,9 +39,11 @@ _LINE, _LEFT_MARGIN, _TOP = 34, 90, 70
 _STYLE = (
     "<style>text{font:13px sans-serif;fill:#222}.head{font-weight:bold}.note{fill:#666;font-style:italic}"
     ".bad{fill:#b3261e}path,line{stroke:#444;fill:none}.life{stroke:#bbb;stroke-dasharray:4 4}"
-    ".box{fill:#eef1fb;stroke:#4051b5}</style>"
+    ".box{fill:#eef1fb;stroke:#4051b5}.paper{fill:#fff}.head-of-arrow{fill:#444;stroke:none}"
+    "@media (prefers-color-scheme:dark){text{fill:#ddd}.note{fill:#aaa}.bad{fill:#ff8a80}path,line{stroke:#bbb}"
+    ".life{stroke:#666}.box{fill:#2a2f4a;stroke:#8c9eff}.paper{fill:#1e2129}.head-of-arrow{fill:#bbb}}</style>"
     '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse">'
-    '<path d="M0 0 L10 5 L0 10 z" style="fill:#444;stroke:none"/></marker></defs>'
+    '<path class="head-of-arrow" d="M0 0 L10 5 L0 10 z"/></marker></defs>'
 )
 
 
@@ -47,7 +52,22 @@ def pictures() -> dict[Path, str]:
     drawn = {
         IMAGES / name: sequence(CONVERSATIONS / f"{path}.talk", skipped) for name, (path, skipped) in SEQUENCES.items()
     }
-    return drawn | {IMAGES / "classic-states.svg": states()}
+    return drawn | {
+        IMAGES / "classic-states.svg": _states(
+            "States of a classic group",
+            {state.value: place for state, place in _PLACES.items()},
+            [(start.value, end.value) for end, allowed in ALLOWED_FROM.items() for start in State if start in allowed],
+        ),
+        IMAGES / "record-states.svg": _states(
+            "States of a record in a share group",
+            {record_states.NAMES[state]: place for state, place in _RECORD_PLACES.items()},
+            [
+                (record_states.NAMES[start], record_states.NAMES[end])
+                for start, ends in record_states.MOVES.items()
+                for end in sorted(ends)
+            ],
+        ),
+    }
 
 
 def sequence(path: Path, skipped: int) -> str:
@@ -79,9 +99,13 @@ def _drawn(steps: list[Step]) -> Iterator[Step]:
     for step in steps:
         if step.kind not in ("answer", "silence"):
             looking -= {step.speaker}
-            looking |= {step.speaker} if "Describe" in step.words.get("api", "") else set()
+            looking |= {step.speaker} if _only_looks(step) else set()
         if step.speaker not in looking:
             yield step
+
+
+def _only_looks(step: Step) -> bool:
+    return "Describe" in step.words.get("api", "") or step.kind == "reads"
 
 
 def _arrows(steps: list[Step], columns: dict[str, int], broker: int) -> Iterator[str]:
@@ -126,8 +150,9 @@ def _facts(values: Value) -> str:
 def _response_facts(values: Value) -> Iterator[str]:
     if isinstance(values, dict):
         for name, value in values.items():
-            if name == "assignment":
-                yield "assignment unchanged" if value is None else f"assignment {_plain(value) if value else 'empty'}"
+            if name in ("assignment", "active_tasks"):
+                label = "tasks" if name == "active_tasks" else name
+                yield f"{label} unchanged" if value is None else f"{label} {_plain(value) if value else 'empty'}"
             elif name in RESPONSE_FIELDS and not isinstance(value, dict | list) and str(value) != "NONE":
                 yield f"{name} {_plain(value)}"
             elif name == "acquired_records" and isinstance(value, list):
@@ -142,7 +167,8 @@ def _response_facts(values: Value) -> Iterator[str]:
 
 
 def _plain(value: Value) -> str:
-    return str(value).translate(str.maketrans("", "", "'${}"))
+    text = str(value).removeprefix("assignment(").removesuffix(")") or "empty"
+    return text.translate(str.maketrans("", "", "'${}"))
 
 
 def _arrow(start: int, end: int, y: int) -> str:
@@ -157,7 +183,7 @@ def _svg(width: float, height: float, title: str, parts: list[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
         f"<title>{escape(title)}</title>{_STYLE}"
-        f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>{"".join(parts)}</svg>\n'
+        f'<rect width="{width:g}" height="{height:g}" class="paper"/>{"".join(parts)}</svg>\n'
     )
 
 
@@ -170,23 +196,29 @@ _PLACES = {
 }
 
 
-def states() -> str:
-    """Return the states of a classic group with their transitions, as in the table of the code."""
-    moves = [
-        (start, end) for end, allowed in ALLOWED_FROM.items() for start in State if start in allowed and start != end
-    ]
-    parts = [_transition(start, end) for start, end in moves]
-    for state, (x, y) in _PLACES.items():
+_RECORD_PLACES = {
+    record_states.AVAILABLE: (90, 60),
+    record_states.ACQUIRED: (370, 60),
+    record_states.ACKNOWLEDGED: (650, 60),
+    record_states.ARCHIVED: (230, 210),
+    record_states.ARCHIVING: (510, 210),
+}
+
+
+def _states(title: str, places: Mapping[str, tuple[int, int]], moves: list[tuple[str, str]]) -> str:
+    """Return states at their places with their transitions."""
+    parts = [_transition(places[start], places[end]) for start, end in moves if start != end]
+    for name, (x, y) in places.items():
         parts.append(
             f'<rect class="box" x="{x - 80}" y="{y - 20}" width="160" height="40" rx="8"/>'
-            f'<text class="head" x="{x}" y="{y + 5}" text-anchor="middle">{state.value}</text>'
+            f'<text class="head" x="{x}" y="{y + 5}" text-anchor="middle">{name}</text>'
         )
-    return _svg(760, 260, "States of a classic group", parts)
+    return _svg(760, 260, title, parts)
 
 
-def _transition(start: State, end: State) -> str:
+def _transition(start: tuple[int, int], end: tuple[int, int]) -> str:
     """Return a curved arrow between the borders of two states, so that two opposite arrows do not overlap."""
-    (x1, y1), (x2, y2) = _PLACES[start], _PLACES[end]
+    (x1, y1), (x2, y2) = start, end
     length = math.hypot(x2 - x1, y2 - y1)
     across = (-(y2 - y1) / length * 14, (x2 - x1) / length * 14)
     edge1, edge2 = _border(x1, y1, x2, y2), _border(x2, y2, x1, y1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 GROUP, TOPIC, CLIENT, HOST, USER = "group", "topic", "client", "host", "user"  # CLIENT: also members and instances
@@ -40,6 +40,9 @@ _FIXED: Final[dict[str, frozenset[str]]] = {
 }  # fmt: skip
 
 _SENTENCES: Final = """
+unknown type of file; see kohort analyze --help for the supported types; neither a file nor a directory; write its
+output to a file; no such file or directory, and not an address host:port; did you mean; port is out of range; the
+argument is empty (unset variable?); use . for this directory
 the consumer is being closed; consumer poll timeout has expired; the consumer unsubscribed from all topics; the
 consumer is being terminated; not provided; client reason; Adding new member with group instance id None null;
 removing member on heartbeat expiration; removing member on LeaveGroup; explicit LeaveGroup request for was leader
@@ -88,10 +91,11 @@ class ReplacedNames:
     Until then `replace` returns its argument; later it raises KeyError for a name that was not passed before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own_texts: Iterable[str] = ()) -> None:
+        """Set up replacements; `own_texts` are further messages of kohort, whose words free text may contain."""
         self._bases: dict[str, set[str]] = {}
         self._replacements: dict[str, dict[str, str]] | None = None
-        self._words = {word.lower().strip(".") for word in _WORD.findall(_SENTENCES)}
+        self._words = {word.lower().strip(".") for word in _WORD.findall(" ".join((_SENTENCES, *own_texts)))}
         self._by_name: dict[str, str] = {}  # replacements in free text
         self._texts: dict[str, str] = {}
         self._text_counts: dict[str, int] = {}

@@ -34,6 +34,7 @@ from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, row_groups_in, shown
 from kohort.pipeline.silver.silver_schemas import SCHEMAS, TEXTS_OF_COMMITS
 from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.lacking import TEXTS
 
 _KEPT, _DROPPED, _TEXT = "kept", "dropped", "text"
 _EVENT_ID, _REBALANCE_ID, _SOFTWARE, _STREAMS, _PLACE = "event id", "rebalance id", "software", "streams", "place"
@@ -93,7 +94,7 @@ def _row_groups(silver: Place, table: str) -> Iterable[pa.Table]:
 
 class _Replacing:
     def __init__(self) -> None:
-        self.names = ReplacedNames()
+        self.names = ReplacedNames(TEXTS)
         own: dict[str, Callable[[str], str | None]] = {
             _DROPPED: lambda _: "",
             _TEXT: self.names.text,

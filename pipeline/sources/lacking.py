@@ -40,6 +40,8 @@ _KINDS = (
     ),
 )
 
+TEXTS = tuple(text for _, text in _KINDS)
+
 
 def what_it_lacks(beginning: str) -> str | None:
     """Explain why a file cannot be analyzed, or return None if its first lines are not about groups."""

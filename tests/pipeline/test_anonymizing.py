@@ -21,6 +21,7 @@ from kohort.pipeline.silver.anonymizing import CONTENT_OF_COLUMNS, anonymize
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import find_sources
+from kohort.pipeline.sources.lacking import TEXTS
 from kohort.pipeline.terminal import print_findings
 from tests.pipeline.incidents.recorded import RECORDED, unpacked
 from tests.pipeline.own_logs import slow_member
@@ -180,12 +181,14 @@ def test_issues_keep_own_words_only(tmp_path: Path) -> None:
         Issue("unreadable_line", "/srv/acme/server.log:12", "not an event: Expecting value near acme-orders"),
         Issue("cluster_gone", "kafka-1.acme.example:9092, partition 3", "reading ended early: timed out"),
         Issue("compacted_range", "__consumer_offsets-7", "offsets 1 to 7 of 9 have gaps: only partly known"),
+        *(Issue("no_source", "/srv/acme/server.log", text) for text in TEXTS),
     ]
     replaced, _ = anonymize(tmp_path / "none", tmp_path / "silver", issues)
     assert replaced == [
         Issue("unreadable_line", "source-1:12", "not an event: Expecting value …"),
         Issue("cluster_gone", "source-2, partition 3", "reading ended early: timed out"),
         Issue("compacted_range", "__consumer_offsets-7", "offsets 1 to 7 of 9 have gaps: only partly known"),
+        *(Issue("no_source", "source-1", text) for text in TEXTS),
     ]
 
 

@@ -229,7 +229,7 @@ def test_unrecognized_source_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
     remark = issue("nothing_read", "nothing in it was understood; for example: unheard of", keys=str(log))
     outcome = Outcome([], [], [remark], None)
-    monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_: outcome)
+    monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_, **_options: outcome)
     result = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
     assert result.exit_code == 1, result.output
     assert f"! {log}: nothing in it was understood; for example: unheard of" in result.output
@@ -254,8 +254,8 @@ def test_ci_may_fail_on_findings(
     outcome = Outcome([finding(severity=severity)], [health("orders", 1)], [issue(remark, "of the data")], None)
     windows: list[Any] = []
 
-    def analysed(*given: Any) -> Outcome:
-        windows.append(given[-1])
+    def analysed(*arguments: Any, **_options: Any) -> Outcome:
+        windows.append(arguments[-1])
         return outcome
 
     monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", analysed)

@@ -161,7 +161,7 @@ def python_api() -> dict[Path, str]:
 
 
 def _lines(name: str, page: ApiPage) -> Iterator[str]:
-    yield f"# {page.title}\n"
+    yield f"# Python API: {page.title}\n"
     yield "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
     yield f"{page.introduction}\n"
     for entry in page.entries:

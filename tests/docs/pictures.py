@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -35,7 +36,9 @@ RESPONSE_FIELDS = (
 
 _GROUP_STEPS = ("group", "members")
 _UNSPOKEN = (*_GROUP_STEPS, "wait", "topic")  # steps without a sender
-_LINE, _LEFT_MARGIN, _TOP = 34, 90, 70
+_LINE, _LEFT_MARGIN, _TOP = 34, 70, 70
+_COLUMN, _CHARACTER = 125, 7  # width of a member's column, and of a character of a label: small pictures fit phones
+_TAG = re.compile(r"<[^>]+>")
 _STYLE = (
     "<style>text{font:13px sans-serif;fill:#222}.head{font-weight:bold}.note{fill:#666;font-style:italic}"
     ".bad{fill:#b3261e}path,line{stroke:#444;fill:none}.life{stroke:#bbb;stroke-dasharray:4 4}"
@@ -76,9 +79,10 @@ def sequence(path: Path, skipped: int) -> str:
     steps = list(_drawn(conversation.steps[skipped:]))
     members = [name for step in steps if step.kind in _GROUP_STEPS for name in _members(step)]
     people = list(dict.fromkeys([*members, *(step.person for step in steps if step.kind not in _UNSPOKEN)]))
-    columns = {name: _LEFT_MARGIN + number * 150 for number, name in enumerate(people)}
-    broker = _LEFT_MARGIN + len(people) * 150 + 60
+    columns = {name: _LEFT_MARGIN + number * _COLUMN for number, name in enumerate(people)}
+    broker = _LEFT_MARGIN + len(people) * _COLUMN + 60
     lines = list(_arrows(steps, columns, broker))
+    longest = max(len(_TAG.sub("", line)) for line in lines if "text-anchor" not in line)
     height = _TOP + _LINE * (len(steps) + 1)
     lives = [
         f'<line class="life" x1="{x}" y1="50" x2="{x}" y2="{height - 20}"/>'
@@ -86,7 +90,7 @@ def sequence(path: Path, skipped: int) -> str:
         f'<text class="head" x="{x}" y="40" text-anchor="middle">{name}</text>'
         for name, x in (*columns.items(), ("coordinator", broker))
     ]
-    return _svg(broker + 360, height, conversation.title, [*lives, *lines])
+    return _svg(broker + 20 + longest * _CHARACTER, height, conversation.title, [*lives, *lines])
 
 
 def _members(step: Step) -> list[str]:

@@ -16,7 +16,7 @@ from tests.support.chromium_tab import tab
 from tests.support.kafka_recording import unpacked_recording
 
 GROUP = "one-slow-member"
-WIDTH, HEIGHT = 1_100, 1_240
+WIDTH, HEIGHT = 1_100, 1_560
 
 
 def main() -> None:

@@ -93,8 +93,9 @@ def _index() -> str:
     lines = [
         "# Conversations by rule",
         "",
-        "Conversations under `tests/conversations/`, by the section that each shows. Those in `classic` and `cluster`",
-        "were recorded from Apache Kafka 4.3.0. Those in `rules` are our own.",
+        "Conversations under `tests/conversations/`, by the section that each shows. Those in `kafka-4.4` were recorded",
+        "from Apache Kafka 4.4.0, those in `rules` are our own, and all others were recorded from 4.3.0. Tests play",
+        "each of them as both releases, unless a file in `kafka-4.4` replaces one of the same name.",
         "",
         MARK.rstrip(),
         "",

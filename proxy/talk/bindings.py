@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from kohort.control.request_facts import GENERATION_FIELDS
+from kohort.proxy.talk.answer_comparing import Expectations
 from kohort.proxy.talk.id_names import NAMED, PRODUCER, replaced
-from kohort.proxy.talk.talk_values import Value
+from kohort.proxy.talk.talk_values import Value, show
 
 OF_PRODUCER: Final = "producer_epoch"
 
@@ -121,6 +122,57 @@ class Bindings:
             self._apart[key] = received - expected
             return True
         return expected + apart == received
+
+    def learn(self, expected: Value, received: Value, owner: Owner) -> None:
+        """Bind the ids of a response that differs elsewhere, because later requests contain them."""
+        if isinstance(expected, dict) and isinstance(received, dict):
+            owner = owner.within(expected)
+            for field, value in expected.items():
+                key = numbered(field, value, owner)
+                if field in NAMED:
+                    self.is_same_id(value, received.get(field))
+                elif key and numbered(field, received.get(field), owner):
+                    self.is_same_number(key, value, received[field])
+                else:
+                    self.learn(value, received.get(field), owner)
+
+
+class RecordedExpectations(Expectations):
+    """A recorded response: ids have names, and generations and epochs the distance of their owner."""
+
+    def __init__(self, bindings: Bindings, owner: Owner) -> None:
+        self._bindings = bindings
+        self._owner = owner
+
+    def trial(self) -> RecordedExpectations:
+        return RecordedExpectations(self._bindings.trial(), self._owner)
+
+    def take(self, trial: RecordedExpectations) -> None:
+        self._bindings.take(trial._bindings)
+
+    def within(self, expected: dict[str, Value]) -> RecordedExpectations:
+        return RecordedExpectations(self._bindings, self._owner.within(expected))
+
+    def is_same(self, field: str, expected: Value, received: Value) -> bool:
+        if field in NAMED:
+            return self._bindings.is_same_id(expected, received)
+        key = numbered(field, expected, self._owner)
+        if key is not None and numbered(field, received, self._owner) is not None:
+            return self._bindings.is_same_number(key, expected, received)
+        return type(expected) is type(received) and bool(expected == received)
+
+    def is_unspecific(self, expected: Value) -> bool:
+        return isinstance(expected, str) and expected.startswith("$") and self._bindings.value_of(expected) is None
+
+    def known_id(self, field: str, expected: Value) -> Value:
+        return self._bindings.value_of(expected) if field in NAMED and isinstance(expected, str) else None
+
+    def show_expected(self, field: str, expected: Value) -> str:
+        key = numbered(field, expected, self._owner)
+        return show(expected if key is None else expected + (self._bindings.apart(key) or 0))
+
+    def show_received(self, field: str, received: Value) -> str:
+        return show((self._bindings.name_of(received) or received) if field in NAMED else received)
 
 
 def numbered(field: str, value: Any, owner: Owner) -> tuple[str, str] | None:

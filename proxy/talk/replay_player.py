@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, Protocol
 
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
-from kohort.proxy.talk.answer_comparing import differences, learn
-from kohort.proxy.talk.bindings import Bindings, Owner
+from kohort.proxy.talk.answer_comparing import differences
+from kohort.proxy.talk.bindings import Bindings, Owner, RecordedExpectations
 from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase, in_join_order, join_phase
 from kohort.proxy.talk.elected_leaders import ElectedLeaders, Joined
 from kohort.proxy.talk.leaving_out import Judge, first
@@ -314,11 +314,12 @@ class Player:
             self._compare_values(sent, joined.expected, joined.received)
 
     def _compare_values(self, sent: Sent, expected: Value, received: Value) -> None:
-        lines = differences(expected, received, self._bindings, sent.owner)
+        expectations = RecordedExpectations(self._bindings, sent.owner)
+        lines = differences(sent.step.line.api, expected, received, expectations)
         if not lines:
             self.played.as_recorded += 1
             return
-        learn(expected, received, self._bindings, sent.owner)
+        self._bindings.learn(expected, received, sent.owner)
         text = shown_answer(shortened(self._bindings.named(received)))
         if {values.get("error_code", "NONE") for values in (expected, received)} != _EITHER_SIDE_OF_A_JOIN:
             self._differs(sent.step, text, lines)

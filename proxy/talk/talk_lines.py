@@ -1,14 +1,15 @@
 """Lines of a recorded conversation: time, speaker and content. `1234 ms  ada Heartbeat v4 {group_id: billing, …}`.
 
 A speaker is a connection; `ada/2` is the second one of a client. A response (`ada <- NONE {…}`) belongs to the oldest
-request of that connection without a response. The form is close to that of the conversations in `tests/talk`.
+request of that connection without a response. Conversations of tests have no times and more steps (`tests/talk`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from kohort.proxy.talk.talk_values import Value, read_values, show
 
@@ -19,19 +20,46 @@ CONNECTS, DISCONNECTS, REQUEST, ANSWER = "connects", "disconnects", "request", "
 
 NULL_CLIENT: Final = "nobody"  # text of a null client id
 
-# parts of lines, which the conversations in `tests/talk` have, too
+# parts of lines
 SPEAKER: Final = r"(?P<speaker>[a-z][a-z0-9]*(?:/[0-9]+)?)"
 API: Final = r"(?P<api>[A-Z][A-Za-z]+) v(?P<version>[0-9]{1,4})"
 ERROR: Final = r"(?P<error>[A-Z][A-Z_]+)"
 VALUES: Final = r"(?P<values>\{.*\})"
 
-_TIMED: Final = re.compile(rf" *([0-9]{{1,12}}) ms +{SPEAKER} +(.*)")
-_FORMS: Final = {
-    CONNECTS: re.compile(r"connects as (?P<client>.+)"),
-    DISCONNECTS: re.compile(r"disconnects"),
-    ANSWER: re.compile(rf"<-(?: {ERROR})?(?: {VALUES})?"),
-    REQUEST: re.compile(rf"{API}(?: {VALUES})?"),
+_TIMED: Final = re.compile(rf" *(?P<at_ms>[0-9]{{1,12}}) ms +(?P<step>{SPEAKER} .*)")
+
+Forms = Mapping[str, re.Pattern[str]]
+"""Steps of a conversation by their kind; `values` are in braces, and all other groups are words."""
+
+RECORDED_FORMS: Final[Forms] = {
+    CONNECTS: re.compile(rf"{SPEAKER} +connects as (?P<client>.+)"),
+    DISCONNECTS: re.compile(rf"{SPEAKER} +disconnects"),
+    ANSWER: re.compile(rf"{SPEAKER} +<-(?: {ERROR})?(?: {VALUES})?"),
+    REQUEST: re.compile(rf"{SPEAKER} +{API}(?: {VALUES})?"),
 }
+
+
+class StepText(NamedTuple):
+    """Parts of a step."""
+
+    kind: str
+    words: dict[str, str]
+    values: dict[str, Value]
+
+
+def read_step(text: str, forms: Forms) -> StepText:
+    """Return the parts of a step. Raise ValueError if it has none of the forms, or if its values are malformed."""
+    for kind, form in forms.items():
+        match = form.fullmatch(text)
+        if match is not None:
+            words = {name: word for name, word in match.groupdict().items() if word is not None}
+            return StepText(kind, words, read_values(words.pop("values", "{}")))
+    raise ValueError(f"cannot follow {text[:60]!r}")
+
+
+def read_client(text: str) -> str | None:
+    """Return the client id in a line."""
+    return None if text == NULL_CLIENT else str(read_values(text))
 
 
 @dataclass
@@ -86,21 +114,15 @@ def read_line(text: str, number: int) -> TalkLine | None:
     timed = _TIMED.fullmatch(text)
     if timed is None:
         raise ValueError(f"a line begins with a time and a speaker, as in `120 ms  ada`, not with {text[:40]!r}")
-    for kind, form in _FORMS.items():
-        match = form.fullmatch(timed[3])
-        if match is not None:
-            return _line(TalkLine(int(timed[1]), timed[2], kind, number=number), match.groupdict())
-    raise ValueError(f"cannot follow {timed[3][:60]!r}")
-
-
-def _line(line: TalkLine, parts: dict[str, str | None]) -> TalkLine:
-    if line.kind == CONNECTS:
-        client = parts["client"] or ""
-        line.client_id = None if client == NULL_CLIENT else str(read_values(client))
-        return line
-    if parts.get("error"):
-        line.values["error_code"] = parts["error"]
-    if parts.get("values"):
-        line.values |= read_values(parts["values"] or "")
-    line.api, line.version = parts.get("api") or "", int(parts.get("version") or -1)
-    return line
+    step = read_step(timed["step"], RECORDED_FORMS)
+    words, error = step.words, {"error_code": step.words["error"]} if "error" in step.words else {}
+    return TalkLine(
+        int(timed["at_ms"]),
+        words["speaker"],
+        step.kind,
+        words.get("api", ""),
+        int(words.get("version", -1)),
+        error | step.values,
+        read_client(words["client"]) if "client" in words else None,
+        number,
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.proxy.talk.answer_comparing import differences, learn
-from kohort.proxy.talk.bindings import Bindings, Owner
+from kohort.proxy.talk.answer_comparing import differences
+from kohort.proxy.talk.bindings import Bindings, Owner, RecordedExpectations
 from kohort.proxy.talk.talk_values import Value, read_values
 
 BILLING = Owner("billing")
@@ -13,7 +13,7 @@ BILLING = Owner("billing")
 
 def compared(bindings: Bindings, expected: str, received: str, owner: Owner = BILLING) -> list[str]:
     """Return the differences between two responses in text form."""
-    return differences(read_values(expected), read_values(received), bindings, owner)
+    return differences("Any", read_values(expected), read_values(received), RecordedExpectations(bindings, owner))
 
 
 def test_first_use_binds_a_name() -> None:
@@ -30,7 +30,7 @@ def test_differing_response_binds_no_names() -> None:
     expected, received = "{error_code: NONE, member_id: $ada}", "{error_code: FENCED_INSTANCE_ID, member_id: m-1}"
     assert compared(bindings, expected, received) == ["error_code: expected NONE, received FENCED_INSTANCE_ID"]
     assert bindings.value_of("$ada") is None
-    learn(read_values(expected), read_values(received), bindings, BILLING)
+    bindings.learn(read_values(expected), read_values(received), BILLING)
     assert bindings.value_of("$ada") == "m-1"
 
 
@@ -82,7 +82,7 @@ def test_thousand_members_are_compared_quickly() -> None:
     def members(numbers: range, name: str) -> Value:
         return {"members": [{"member_id": f"{name}{number}", "metadata": ""} for number in numbers]}
 
-    bindings = Bindings()
-    assert differences(members(range(1_000), "$m"), members(range(1_000), "id-"), bindings, BILLING) == []
+    expectations = RecordedExpectations(Bindings(), BILLING)
+    assert differences("Any", members(range(1_000), "$m"), members(range(1_000), "id-"), expectations) == []
     back = members(range(999, -1, -1), "id-")
-    assert differences(members(range(1_000), "$m"), back, bindings, BILLING) == []
+    assert differences("Any", members(range(1_000), "$m"), back, expectations) == []

@@ -35,7 +35,7 @@ def test_responses_match_oldest_request(tmp_path: Path) -> None:
         ("# kohort talk 2\n", "x.talk is a talk of version 2; this kohort plays version 1"),
         (
             BEATS.replace("$ada}", "$ada", 1),
-            "x.talk:4: cannot follow 'Heartbeat v4 {group_id: billing, ",
+            "x.talk:4: cannot follow 'ada Heartbeat v4 {group_id: billing, ",
         ),
         (BEATS.replace("ada Heartbeat", "eve Heartbeat", 1), "x.talk:4: eve is not connected"),
         (BEATS.replace("bob connects", "ada connects"), "x.talk:3: ada is connected already"),

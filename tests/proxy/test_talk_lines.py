@@ -73,7 +73,7 @@ def test_client_ids_stay(client_id: str | None) -> None:
     ("line", "problem"),
     [
         ("ada Heartbeat v4", "a line begins with a time and a speaker"),
-        ("   1234 ms  ada Heartbeat", "cannot follow 'Heartbeat'"),
+        ("   1234 ms  ada Heartbeat", "cannot follow 'ada Heartbeat'"),
         ("   1234 ms  ada Heartbeat v4 {group_id: billing", "cannot follow"),
         ("   1234 ms  ada Heartbeat v4 {group_id billing}", "expected ':'"),
     ],

@@ -11,14 +11,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 from uuid import UUID
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages import message_of
-from kohort.proxy.talk.talk_fields import Texts, from_values, schema_fields
+from kohort.proxy.talk.short_forms import lengthened
+from kohort.proxy.talk.talk_fields import Field, Texts, from_values, schema_fields
 from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
 
 NO_ID = UUID(int=0)
@@ -38,7 +38,7 @@ def write_request(api: str, version: int, correlation_id: int, client_id: str | 
         ValueError: The values do not fit the request.
     """
     message = _message(api)
-    request = from_values(message.request, values, api, _TEXTS)
+    request = from_values(message.request, lengthened(message.request, values), api, _TEXTS)
     body: bytes = message.write_request(version, correlation_id, client_id, request)
     return struct.pack(">i", len(body)) + body
 
@@ -82,31 +82,36 @@ def read_answer(api: str, version: int, frame: bytes) -> Value:
         _, response = message.read_response(version, frame)
     except (DecodeError, IndexError, KeyError, ValueError, struct.error) as problem:
         raise WrongBytes(f"{api} v{version} cannot be read, {problem!r}: {frame.hex()}") from problem
-    values = _plain(message.response, response)
+    values = _values_of(message.response, response)
     last_version, to_old = OLD_FORMS.get(api, (-1, dict))
     if version <= last_version:
         values = to_old(values)
     return values
 
 
-def _plain(kind: Any, value: Any) -> Value:
-    kind, _ = _strip(kind)
+def _values_of(shape: type, message: Any) -> Value:
+    values = {
+        OTHER_NAMES.get(field.name, field.name): _plain(field, getattr(message, field.name))
+        for field in schema_fields(shape)
+    }
+    if "acknowledge_error_code" in values:
+        values["acknowledge_error_code"] = ErrorCode(values["acknowledge_error_code"]).name.upper()
+    if "records" in values:
+        values["records"] = read_records(b"".join(message.records or ()))
+    return values
+
+
+def _plain(field: Field, value: Any) -> Value:
+    if field.several:
+        return None if value is None else [_element(field.kind, item) for item in value]
+    return _element(field.kind, value)
+
+
+def _element(kind: Any, value: Any) -> Value:
     if kind is UUID:
         return str(value or NO_ID)
-    if value is None:
-        return None
-    if is_dataclass(kind):
-        assert isinstance(kind, type)
-        values = {
-            OTHER_NAMES.get(name, name): _plain(field, getattr(value, name)) for name, field in _types(kind).items()
-        }
-        if "acknowledge_error_code" in values:
-            values["acknowledge_error_code"] = ErrorCode(values["acknowledge_error_code"]).name.upper()
-        if "records" in values:
-            values["records"] = read_records(b"".join(value.records or ()))
-        return values
-    if isinstance(value, tuple):
-        return [_plain(get_args(kind)[0], item) for item in value]
+    if is_dataclass(kind) and value is not None:
+        return _values_of(kind, value)  # type: ignore[arg-type]
     if isinstance(value, ErrorCode):
         return value.name.upper()
     if isinstance(value, bytes):
@@ -139,16 +144,3 @@ def _message(api: str) -> Any:
     if name not in API_BY_NAME:
         raise ValueError(f"kohort does not serve {api}")
     return message_of(name)
-
-
-@cache
-def _types(shape: type) -> dict[str, Any]:
-    return get_type_hints(shape)
-
-
-@cache
-def _strip(kind: Any) -> tuple[Any, bool]:
-    """Return a type without None, and whether it had None."""
-    if get_origin(kind) in (Union, UnionType):
-        return next(arg for arg in get_args(kind) if arg is not NoneType), True
-    return kind, False

@@ -12,7 +12,9 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.protocol.releases import CURRENT
-from tests.talk.compare import Names, differences
+from kohort.proxy.talk.answer_comparing import differences
+from kohort.proxy.talk.talk_lines import read_client
+from tests.talk.compare import Names, WrittenExpectations
 from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order
 from tests.talk.messages import (
@@ -184,8 +186,7 @@ class Player:
         port = self._find(step.words["where"]) if "where" in step.words else FIRST_PORT
         self._disconnects(step)
         if "client" in step.words:
-            client_id = step.words["client"]
-            self._client_ids[step.person] = None if client_id == "nobody" else client_id
+            self._client_ids[step.person] = read_client(step.words["client"])
         self._connect(step.speaker, port)
 
     def _stops(self, step: Step) -> None:
@@ -273,7 +274,7 @@ class Player:
             expected["error_code"] = step.words.get("error", "NONE")
         elif "error" in step.words:
             return [f"expected {step.words['error']}, but the answer has no error"]
-        return differences(api, expected | values, heard, self.names)
+        return differences(api, expected | values, heard, WrittenExpectations(self.names))
 
     def _with_error(self, step: Step, heard: Value) -> Value:
         """Return the values of a step, with the error that it names."""
@@ -396,8 +397,7 @@ class Player:
     def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
         """Send a request and return the response."""
         self._ask(speaker, api, version, values)
-        heard = self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])
-        return heard[1]
+        return self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])[1]
 
     def _client(self, speaker: str) -> Client:
         if speaker not in self._clients:

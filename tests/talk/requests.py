@@ -1,4 +1,4 @@
-"""Defaults and short forms of requests. README.md in this folder lists them."""
+"""Defaults and short forms of requests, in addition to those of recordings. README.md in this folder lists them."""
 
 from __future__ import annotations
 
@@ -58,17 +58,12 @@ def _name_epoch(api: str, version: int, values: Value, names: Names, person: str
 def _join(values: Value, version: int, names: Names) -> None:
     for field, value in JOIN.items():
         values.setdefault(field, value)
-    protocols = values.setdefault("protocols", {"range": "m"})
-    if isinstance(protocols, dict):
-        values["protocols"] = [{"name": name, "metadata": metadata} for name, metadata in protocols.items()]
+    values.setdefault("protocols", {"range": "m"})
 
 
 def _sync(values: Value, version: int, names: Names) -> None:
     values.setdefault("protocol_type", "consumer")
     values.setdefault("protocol_name", "range")
-    shares = values.get("assignments")
-    if isinstance(shares, dict):
-        values["assignments"] = [{"member_id": member, "assignment": share} for member, share in shares.items()]
 
 
 def _leave(values: Value, version: int, names: Names) -> None:

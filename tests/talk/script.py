@@ -7,24 +7,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from kohort.proxy.talk.talk_lines import API, ERROR, SPEAKER, VALUES
-from tests.talk.values import QUOTED, Value, read_values
+from kohort.proxy.talk.talk_lines import ANSWER, API, CONNECTS, ERROR, RECORDED_FORMS, SPEAKER, VALUES, read_step
+from tests.talk.values import QUOTED, Value
 
-ANSWER = rf"(?:{SPEAKER} )?<- "
+RESPONSE = rf"(?:{SPEAKER} )?<- "
 
-KINDS = {
-    "silence": rf"{ANSWER}nothing for (?P<length>\d+) ms",
-    "closed": rf"{ANSWER}closed",
-    "answer": rf"{ANSWER}(?:between (?P<least>\d+) and (?P<most>\d+) ms ?)?(?P<eventually>eventually ?)?"
+STEPS = {
+    "silence": rf"{RESPONSE}nothing for (?P<length>\d+) ms",
+    "closed": rf"{RESPONSE}closed",
+    ANSWER: rf"{RESPONSE}(?:between (?P<least>\d+) and (?P<most>\d+) ms ?)?(?P<eventually>eventually ?)?"
     rf"(?:{API} ?)?(?:{ERROR} ?)?{VALUES}?",
-    "request": rf"{SPEAKER} {API}(?: {VALUES})?",
     "beats": rf"{SPEAKER} (?:(?P<of>share|streams)-)?beats(?: v(?P<version>\d+))?(?: {VALUES})?",
     "leaves": rf"{SPEAKER} leaves the group(?: {VALUES})?",
     "reads": rf"{SPEAKER} reads the (?P<what>log|share state) of (?P<of>\S+)",
     "joins": rf"{SPEAKER} joins(?: v(?P<version>\d+))?(?: {VALUES})?",
     "sends": rf"{SPEAKER} sends (?:{VALUES}|0x(?P<bytes>[0-9a-f]*))",
-    "connects": rf"{SPEAKER} connects(?: to (?P<where>.+?))?(?: as (?P<client>\S+))?",
-    "disconnects": rf"{SPEAKER} disconnects",
+    CONNECTS: rf"{SPEAKER} connects(?: to (?P<where>.+?))?(?: as (?P<client>.+))?",
     "stops": r"broker (?P<node>\S+) stops",
     "starts": r"broker (?P<node>\S+) starts",
     "restarts": r"the broker restarts(?: with (?P<setting>[a-z.]+)=(?P<value>\S+))?",
@@ -35,7 +33,9 @@ KINDS = {
     ),
     "members": rf"given (?P<members>[a-z0-9, ]+?) shares? a (?P<of>consumer|share|streams) group(?: {VALUES})?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
-}  # forms of a step, by the name of the player's method
+}
+# by the name of the player's method
+FORMS = {**RECORDED_FORMS, **{kind: re.compile(form) for kind, form in STEPS.items()}}
 
 HEADER = re.compile(r"# (source|profile|warm|alone): (.*)")
 
@@ -83,7 +83,7 @@ class Conversation:
 
     def has(self, *kinds: str) -> bool:
         """Return whether one of its single-line steps is of one of these forms."""
-        return any(re.fullmatch(KINDS[kind], line.strip()) for kind in kinds for line in self.lines)
+        return any(FORMS[kind].fullmatch(line.strip()) for kind in kinds for line in self.lines)
 
 
 def read_conversation(path: Path) -> Conversation:
@@ -147,15 +147,10 @@ def _open_braces(text: str) -> bool:
 
 
 def _read_step(path: Path, line: int, text: str, last_speaker: str) -> Step:
-    found = ((kind, re.fullmatch(pattern, text)) for kind, pattern in KINDS.items())
-    kind, match = next(((kind, match) for kind, match in found if match), ("", None))
-    if match is None:
-        raise ScriptError(f"{path}:{line}: cannot follow {text!r}")
-    words = {word: said for word, said in match.groupdict().items() if said is not None}
     try:
-        values = read_values(words.pop("values", "{}"))
-    except ValueError as problem:
-        raise ScriptError(f"{path}:{line}: {problem}") from None
+        kind, words, values = read_step(text, FORMS)
+    except ValueError as error:
+        raise ScriptError(f"{path}:{line}: {error}") from None
     speaker = words.pop("speaker", last_speaker)
     if kind in ("answer", "silence", "closed") and not speaker:
         raise ScriptError(f"{path}:{line}: a response before the first request")

@@ -50,7 +50,7 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
         host, _, port = values.pop("endpoint").rpartition(":")
         values["user_endpoint"] = {"host": host, "port": int(port)}
     if "tags" in values:
-        values["client_tags"] = _pairs(values.pop("tags"))
+        values["client_tags"] = values.pop("tags")
     for word in ("offsets", "end_offsets"):
         if word in values:
             values[f"task_{word}"] = _task_offsets(values.pop(word))
@@ -85,7 +85,7 @@ def _own_topic(name: str, more: Value) -> Value:
         "name": name,
         "partitions": more.get("partitions", 0),
         "replication_factor": more.get("replicas", 0),
-        "topic_configs": _pairs(more.get("configs", {})),
+        "topic_configs": more.get("configs", {}),
     }
 
 
@@ -103,8 +103,7 @@ def _say_tasks(values: Value) -> None:
         values.update({role: by_role.get(role, {}) for role in ROLES})
     for role, tasks in zip(ROLES, TASKS, strict=True):
         if role in values:
-            said = values.pop(role)
-            values[tasks] = [{"subtopology_id": str(name), "partitions": numbers} for name, numbers in said.items()]
+            values[tasks] = values.pop(role)
 
 
 def _task_offsets(said: Value) -> Value:
@@ -113,10 +112,6 @@ def _task_offsets(said: Value) -> Value:
         for name, offsets in said.items()
         for partition, offset in offsets.items()
     ]
-
-
-def _pairs(said: Value) -> Value:
-    return [{"key": str(key), "value": str(value)} for key, value in said.items()]
 
 
 def describe_topology(values: Value) -> None:

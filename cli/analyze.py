@@ -41,7 +41,7 @@ from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
 
 if TYPE_CHECKING:
-    from kohort.pipeline.analysis.analysis_run import Outcome
+    from kohort.pipeline.analysis.analysis_run import MoveCosts, Outcome
     from kohort.pipeline.live.follow_metrics import FollowMetrics
     from kohort.pipeline.live.webhook import Message
     from kohort.pipeline.remote_path import Place
@@ -114,6 +114,13 @@ AGAIN_S = 1.0
     metavar="PORT",
     help="With --follow: serve Prometheus metrics there (0: any free port).",
 )
+@click.option(
+    "--readiness",
+    "readiness",
+    is_flag=True,
+    help="Also check what prevents group.protocol=consumer (KIP-848) in each group, and simulate what the "
+    "move would cost: in readiness.json and the report, too.",
+)
 @click.option("--verbose", is_flag=True, help="Also print findings of severity info.")
 def analyze(
     sources: tuple[str, ...],
@@ -132,6 +139,7 @@ def analyze(
     anonymize: bool,
     webhook: str | None,
     metrics_port: int | None,
+    readiness: bool,
     verbose: bool,
 ) -> None:
     """Find out why groups rebalanced, who caused it, what it cost and what to change.
@@ -152,14 +160,14 @@ def analyze(
     try:
         place = out_place(out, following)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
-        check_following(following, window, fail_on, webhook, metrics_port)
+        check_following(following, window, fail_on, webhook, metrics_port, readiness)
         engine = engine_for_names(place, with_spark) if anonymize else engine
         inputs, issues = _find(sources, config)
         if following:
             assert isinstance(place, Path)
             _follow(inputs, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
-            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize)
+            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, readiness)
             if code := exit_code(outcome, fail_on, without):
                 sys.exit(code)
     except click.ClickException:
@@ -202,6 +210,7 @@ def _run(
     window: Window,
     without: Collection[str],
     anonymous: bool,
+    with_readiness: bool,
 ) -> Outcome:
     gc.enable()  # the command line runs without it; an analysis runs long enough to need it
     for issue in issues:
@@ -221,8 +230,13 @@ def _run(
     with opened_engine(chosen, master, lambda: notes_folder(out)) as (worker, tasks):
         from kohort.pipeline.analysis.analysis_run import analyse
 
+        move_costs: MoveCosts | None = None
+        if with_readiness:
+            from kohort.whatif.move import move_costs
         with progress(tasks) as show_progress:
-            outcome = analyse(worker, inputs, issues, out, show_progress, name, window, anonymous=anonymous)
+            outcome = analyse(
+                worker, inputs, issues, out, show_progress, name, window, anonymous=anonymous, move_costs=move_costs
+            )
         print_findings(outcome, verbose, without)
     from kohort.pipeline.silver.read_sources import NOTHING_READ
 

@@ -55,11 +55,18 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
 
 
 def check_following(
-    following: bool, window: Window, fail_on: str | None, webhook: str | None, metrics_port: int | None
+    following: bool,
+    window: Window,
+    fail_on: str | None,
+    webhook: str | None,
+    metrics_port: int | None,
+    readiness: bool,
 ) -> None:
     """Raise UsageError for options that contradict --follow or require it."""
     if following and (not window.is_everything or fail_on is not None):
         raise click.UsageError("--follow cannot be combined with --since, --until, --last, --group or --fail-on")
+    if following and readiness:
+        raise click.UsageError("--follow cannot be combined with --readiness")
     for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
         if value is not None and not following:
             raise click.UsageError(f"{option} requires --follow")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
     from kohort.pipeline.report.results import FindingRow
+    from kohort.pipeline.rules.readiness import Readiness
     from kohort.pipeline.sources.found import Source
 
 _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
@@ -174,6 +175,7 @@ def print_findings(outcome: Outcome, verbose: bool, accepted: Collection[str] = 
     _well(well, outcome, accepted)
     if not groups:
         _echo("No groups found: the input has none, or none was active in that time.")
+    _readiness(outcome.readiness or ())
     _remarks(outcome.issues, verbose)
     if outcome.report is not None:
         _echo(f"\nreport: {outcome.report}")
@@ -227,6 +229,17 @@ def _group(group: str, findings: list[FindingRow], health: GroupHealthRow | None
         if finding["text"] not in line:
             _echo(_wrapped(f"         {finding['text']}", "         "))
         _echo(_wrapped(f"         {finding['advice']}", "         "), dim=True)
+
+
+def _readiness(groups: Collection[Readiness]) -> None:
+    if groups:
+        _echo("\nReadiness for the consumer protocol (group.protocol=consumer)")
+    for group in groups:
+        _echo(visible(f"   {group.group}: {group.verdict}"), bold=True)
+        for statement in group.statements:
+            _echo(_wrapped(f"      {statement.subject:8} {statement.certainty:8} {statement.text}", " " * 24))
+            if statement.advice:
+                _echo(_wrapped(f"{' ' * 24}{statement.advice}", " " * 24), dim=True)
 
 
 def _remarks(issues: list[DataIssueRow], verbose: bool) -> None:

@@ -102,7 +102,7 @@ def ask(
     observed = observed_figures(analysis, script, settings)
     short = compress(script)
     seeds = SEEDS if short.end_ms <= SHORT_MS else FEWEST_SEEDS
-    own = summarize([play(short, settings, seed) for seed in range(seeds)])
+    own = play_all(short, all_variants[:1], seeds)[all_variants[0].name]
     calibration = Calibration(observed, own.by_commits, own.commit_ranges)
     predictions = {all_variants[0].name: own}
     if not calibration.is_good:

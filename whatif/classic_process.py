@@ -34,7 +34,7 @@ class AssigningMember(ClassicMember):
     user_data: bool = False
 
     def _protocols(self) -> tuple[tuple[str, bytes], ...]:
-        subscription = Subscription(version=1, topics=self.names, owned_partitions=self.by_name(self.owned))
+        subscription = Subscription(version=3, topics=self.names, owned_partitions=self.by_name(self.owned))
         return ((self.assignor, write_subscription(subscription)),)
 
     def shares(self) -> dict[str, bytes]:

@@ -14,6 +14,7 @@ from statistics import median
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.rules.readiness import has_librdkafka_form
 from kohort.whatif.arrivals import arrivals_of, base_offset
 from kohort.whatif.clients.assignors import ASSIGNORS
 from kohort.whatif.played_settings import Settings
@@ -28,6 +29,11 @@ FIRST_JOIN_MS = 120  # from the start of the first member to its join
 TOGETHER_SILENT_MS = 700  # partitions of one member fall silent within this time
 SHUTDOWN_MS = 5_000  # members that stop within this time of each other at the end were shut down together
 METADATA_AGES_MS = (5_000, 10_000, 30_000, 60_000, 300_000)
+_LIBRARY_RULES = {
+    "aiokafka": "rebalance timeout equals session timeout",
+    "librdkafka": "form of subscriptions and assignments",
+    "java": "Java unless --given client.library names another",
+}
 EVERY_BATCH = 4_000  # commits further apart than this are made at an interval
 
 
@@ -119,6 +125,8 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
     library = "java"
     if not is_consumer and rebalances and max_poll_ms == session_ms:
         library = "aiokafka"
+    elif not is_consumer and has_librdkafka_form(analysis.group.members):
+        library = "librdkafka"
     interval_ms = _commit_interval(analysis)
     leader_ms = _leader_ms(analysis)
     sources += [
@@ -141,9 +149,7 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
             "client library",
             library,
             "inferred",
-            "rebalance timeout equals session timeout"
-            if library == "aiokafka"
-            else "Java unless --given client.library names another",
+            _LIBRARY_RULES[library],
         ),
         Sourced(
             "commits",

@@ -19,10 +19,13 @@ from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import analyse as analyse_group
 from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.all_clear import Missing, given_sources, missing
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
+from kohort.pipeline.rules.readiness import Readiness, Statement, readiness, readiness_json
 from kohort.pipeline.silver.anonymizing import anonymize
 from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
@@ -32,6 +35,8 @@ from kohort.pipeline.store_errors import store_error
 from kohort.pipeline.whole_files import replace_text
 
 Progress = Callable[[str], None]
+# returns the cost of a move to the consumer protocol by simulation, which this folder doesn't import
+MoveCosts = Callable[[GroupAnalysis], list[Statement]]
 
 
 @dataclass(slots=True)
@@ -42,6 +47,7 @@ class Outcome:
     report: Place | None
     shared: list[ShareGroupRow] = field(default_factory=list)
     provided: Collection[str] = ()  # sources that were read, as `given_sources` names them
+    readiness: list[Readiness] | None = None  # for the consumer protocol, or None if it was not requested
 
     def missing(self, accepted: Collection[str] = ()) -> list[Missing]:
         """Return the input that is needed before groups can be called healthy, without the accepted sources."""
@@ -58,15 +64,17 @@ def analyse(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
+    move_costs: MoveCosts | None = None,
 ) -> Outcome:
     """Read the sources, compute the tables under `out`, and write findings.json and report.html there.
 
     Args:
         anonymous: Replace names, in a local folder only. The original names are never written to `out`.
+        move_costs: Also check each group's readiness for the consumer protocol, with these costs.
     """
     if isinstance(out, StoredPlace):
         assert not anonymous, "the command line rejects it"
-        return _analyse_into_store(engine, sources, issues, out, say, cluster, window)
+        return _analyse_into_store(engine, sources, issues, out, say, cluster, window, move_costs)
     silver = out / "tables" / "silver"
     forget(silver)
     if anonymous:
@@ -75,7 +83,9 @@ def analyse(
             issues, _ = anonymize(Path(folder), silver, issues)
     else:
         _read(engine, sources, silver, say, cluster, window)
-    return rebuild(engine, sources, issues, out, say, cluster, window=window, anonymous=anonymous)
+    return rebuild(
+        engine, sources, issues, out, say, cluster, window=window, anonymous=anonymous, move_costs=move_costs
+    )
 
 
 def _analyse_into_store(
@@ -86,13 +96,16 @@ def _analyse_into_store(
     say: Progress,
     cluster: str,
     window: Window,
+    move_costs: MoveCosts | None,
 ) -> Outcome:
     run = StoredRun.begin(out, time.time())
     silver, gold = run.tables / "silver", run.tables / "gold"
     try:
         _read(engine, sources, silver, say, cluster, window)
         _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
-        outcome = _write_results(out, run.tables, given_sources(sources), say)
+        outcome = _write_results(
+            out, run.tables, given_sources(sources), say, readiness_of=_readiness(silver, window, move_costs, say)
+        )
     except Exception:
         with suppress(OSError):  # the user must see the original error
             remove_folder(run.tables)
@@ -128,18 +141,42 @@ def rebuild(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
+    move_costs: MoveCosts | None = None,
 ) -> Outcome:
     """Compute gold, findings.json and report.html under `out`, and publish each when it is complete.
 
     Args:
         silver: Tables to read; the default is those under `out`.
         anonymous: Write no path of this machine.
+        move_costs: Also check each group's readiness for the consumer protocol, with these costs.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     version = new_version(gold)
     _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
-    return _write_results(out, out / "tables", given_sources(sources), say, Path("tables") if anonymous else None)
+    readiness_of = _readiness(silver, window, move_costs, say)
+    views_of = Path("tables") if anonymous else None
+    return _write_results(out, out / "tables", given_sources(sources), say, views_of, readiness_of)
+
+
+def _readiness(
+    silver: Place, window: Window, move_costs: MoveCosts | None, say: Progress
+) -> list[Readiness] | None:  # fmt: skip
+    """Return the readiness of each group by its name, or None if it was not requested."""
+    if move_costs is None:
+        return None
+    from kohort.pipeline.analysis.local_engine import read_groups
+
+    begun = time.monotonic()
+    say("checking readiness for the consumer protocol …")
+    groups = []
+    for group in read_groups(silver, window):
+        analysis = analyse_group(group)
+        checked = readiness(analysis)
+        checked.statements += move_costs(analysis)
+        groups.append(checked)
+    say(f"checked {several(len(groups), 'group')} ({time.monotonic() - begun:.1f} s)")
+    return sorted(groups, key=lambda checked: checked.group)
 
 
 def _fill_gold(
@@ -156,7 +193,12 @@ def _fill_gold(
 
 
 def _write_results(
-    out: Place, tables: Place, provided: Collection[str], say: Progress, views_of: Place | None = None
+    out: Place,
+    tables: Place,
+    provided: Collection[str],
+    say: Progress,
+    views_of: Place | None = None,
+    readiness_of: list[Readiness] | None = None,
 ) -> Outcome:
     from kohort.pipeline.report.html import report_text
 
@@ -164,9 +206,13 @@ def _write_results(
     write_views(out / "tables", tables, views_of)
     results = findings(gold)
     replace_text(out / "findings.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    if readiness_of is not None:
+        replace_text(out / "readiness.json", readiness_json(readiness_of))
+    elif (earlier := out / "readiness.json").exists():
+        earlier.unlink()  # it is about the sources of an earlier run
     begun = time.monotonic()
     report = out / "report.html"
-    replace_text(report, report_text(gold, results, provided))
+    replace_text(report, report_text(gold, results, provided, readiness_of))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(
         results,
@@ -175,6 +221,7 @@ def _write_results(
         report,
         read_gold(gold, ShareGroupRow),
         provided,
+        readiness_of,
     )
 
 

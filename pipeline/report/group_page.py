@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from kohort.pipeline.report import lists
 from kohort.pipeline.report.cards import badge, card
 from kohort.pipeline.report.drawings import generations, lanes
@@ -12,7 +14,7 @@ from kohort.pipeline.report.gathering import PageTables
 from kohort.pipeline.report.moves import matrices
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.share_member_table import share_member_table
-from kohort.pipeline.report.svg import Axis, Colours, legend, name, sentence
+from kohort.pipeline.report.svg import Axis, Colours, esc, legend, name, sentence
 from kohort.pipeline.report.words import headline, worst_severity
 
 
@@ -30,7 +32,7 @@ def group_page(
     Args:
         page: Id of the page, and prefix of the ids in it.
         group: Group id.
-        found: Findings of the group.
+        findings: Findings of the group.
         tables: Tables of the group.
         opened: Show the page expanded.
         in_full: Draw partitions and members.
@@ -49,9 +51,19 @@ def group_page(
         f"{lists.figures(tables.rebalances, tables.group_health)}{share_member_table(tables.share_members)}"
         f"{_drawings(page, axis, findings, tables, linked, in_full) if axis is not None else ''}"
         f"{matrices(tables.partition_moves, tables.rebalances)}"
-        f"{lists.rebalance_table(page, tables.rebalances, linked)}{lists.settings_table(tables.recommendations)}"
+        f"{_what_if(group, tables)}{lists.rebalance_table(page, tables.rebalances, linked)}"
+        f"{lists.settings_table(tables.recommendations)}"
         "</div></details>"
     )
+
+
+def _what_if(group: str, tables: PageTables) -> str:
+    """Render the command that compares settings, for the types of groups that it can play."""
+    types = {row["group_type"] for row in tables.group_health}
+    if not tables.rebalances or not types & {"classic", "consumer"}:
+        return ""
+    command = f"kohort what-if SOURCE… --group {shlex.quote(group)} --suggest"
+    return f'<p class="soft">What would other settings have cost? <code>{esc(command)}</code></p>'
 
 
 _NOT_IN_FULL = (

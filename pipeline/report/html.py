@@ -16,11 +16,13 @@ from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.gathering import Pages, RebalanceInShort, health_in_short, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
+from kohort.pipeline.report.readiness_section import readiness_section
 from kohort.pipeline.report.results import FindingRow, read_gold
-from kohort.pipeline.report.style import CSS
+from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import esc, moment, name, sentence
 from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
 from kohort.pipeline.rules.finding import several
+from kohort.pipeline.rules.readiness import Readiness
 
 MOST_PAGES = 150  # groups with a page of their own, the most severe first; the tables have all groups
 # after this total length pages leave out their largest drawings, so that browsers can open the file
@@ -30,13 +32,19 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def report_text(gold: Place, findings: list[FindingRow], provided: Collection[str] = ()) -> str:
+def report_text(
+    gold: Place,
+    findings: list[FindingRow],
+    provided: Collection[str] = (),
+    readiness_of: list[Readiness] | None = None,
+) -> str:
     """Render the report.
 
     Args:
         gold: Folder of the gold tables.
         findings: Findings of all groups.
         provided: Sources that were read, see `missing`.
+        readiness_of: Readiness of groups for the consumer protocol; without it the section is left out.
     """
     rows = health_in_short(gold)
     groups = by_group(findings, rows)
@@ -48,7 +56,8 @@ def report_text(gold: Place, findings: list[FindingRow], provided: Collection[st
     issues = read_gold(gold, DataIssueRow)
     days = [row for rows in health.values() for row in rows]
     lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
-    return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking)
+    checks = "" if readiness_of is None else readiness_section(readiness_of)
+    return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking, checks)
 
 
 def _pages(gold: Place, order: list[str], groups: dict[str, list[FindingRow]]) -> list[str]:
@@ -74,6 +83,7 @@ def _page(
     pages: list[str],
     issues: list[DataIssueRow],
     lacking: list[Missing],
+    checks: str,
 ) -> str:
     start = min((begin_of(r) for r in rebalances), default=0)
     end = max((r["stable_ms"] for r in rebalances), default=0)
@@ -82,26 +92,27 @@ def _page(
     until_ms = max([end, *(row["last_ms"] for of_group in health.values() for row in of_group)])
     time = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
     rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
+    navigation = _NAVIGATION.replace(_TO_QUALITY, _TO_READINESS + _TO_QUALITY) if checks else _NAVIGATION
     heat = heat_map(rows, rebalances, start, end)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Why groups rebalanced</title>'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<style>{CSS}</style></head><body>"
+        f"{page_head('Why groups rebalanced')}<body>"
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
-        f"{several(len(rebalances), 'rebalance')}, {time}</p>{_NAVIGATION}"
+        f"{several(len(rebalances), 'rebalance')}, {time}</p>{navigation}"
         f'<h2 id="short">Summary</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
         f'<h2 id="when">Time</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalances to explain.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
-        f"{quality_box(issues)}{_NOTES}</main></body></html>\n"
+        f"{checks}{quality_box(issues)}{_NOTES}</main></body></html>\n"
     )
 
 
+_TO_READINESS = '<a href="#readiness">Readiness</a> '
+_TO_QUALITY = '<a href="#quality">Data quality</a> '
 _NAVIGATION = (
     '<nav aria-label="Parts of the report"><a href="#short">Summary</a> <a href="#when">Time</a> '
-    '<a href="#causes">Causes</a> <a href="#groups">Groups</a> <a href="#quality">Data quality</a> '
-    '<a href="#notes">How to read it</a></nav>'
+    '<a href="#causes">Causes</a> <a href="#groups">Groups</a> '
+    f'{_TO_QUALITY}<a href="#notes">How to read it</a></nav>'
 )
 
 

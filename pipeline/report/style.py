@@ -1,5 +1,7 @@
 """Style of the report: light or dark by the user's setting, readable on a phone, usable by keyboard."""
 
+from html import escape
+
 # colors of the first twelve members; the next twelve are mixed with the text color
 _BASE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948",
@@ -64,3 +66,12 @@ i.waiting{background:color-mix(in srgb,var(--fg) 55%,transparent)}i.end-left{bac
 @media print{details{break-inside:avoid}}
 """
 )
+
+
+def page_head(title: str) -> str:
+    """Return the begin of a page without scripts and network access, up to its body."""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<style>{CSS}</style></head>"
+    )

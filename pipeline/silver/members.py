@@ -13,7 +13,13 @@ from kohort.pipeline.records.classic_groups import ClassicGroup, Who
 from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.columns import constant, constant_number, integers
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
-from kohort.protocol.consumer_protocol import ImpossibleLengthError, Subscription, read_assignment, read_subscription
+from kohort.protocol.consumer_protocol import (
+    Assignment,
+    ImpossibleLengthError,
+    Subscription,
+    read_assignment,
+    read_subscription,
+)
 
 T = TypeVar("T")
 # receives an unreadable blob with its record and the member id
@@ -86,6 +92,7 @@ class ClassicMembers:
                 "speaks": constant("classic", len(identity)),
                 **_take_rows(_who_columns(list(self._identities)), identity),
                 **_take_rows(_subscription_columns(subscriptions), subscription),
+                **_take_rows({"assignment_user_data_bytes": _user_data_bytes(assignments)}, assignment),
             }
             yield "group_members", _table("group_members", columns, len(identity))
             assigned = [a.partitions if a else {} for a in assignments]
@@ -155,7 +162,13 @@ def _subscription_columns(subscriptions: list[Subscription | None]) -> dict[str,
         "rack": pa.array([s.rack_id or None if s else None for s in subscriptions], pa.string()),
         "owned_generation": pa.array([s.generation_id if s else None for s in subscriptions], pa.int32()),
         "subscription_version": pa.array([s.version if s else None for s in subscriptions], pa.int16()),
+        "subscription_user_data_bytes": _user_data_bytes(subscriptions),
     }
+
+
+def _user_data_bytes(blobs: Sequence[Subscription | Assignment | None]) -> pa.Array:
+    """Return the length of each user data: 0 if it is empty, null if it is null."""
+    return pa.array([None if b is None or b.user_data is None else len(b.user_data) for b in blobs], pa.int32())
 
 
 def _take_rows(columns: dict[str, pa.Array], numbers: Ints) -> dict[str, pa.Array]:

@@ -88,6 +88,8 @@ class GroupMember:
     rack: str | None = None
     owned_generation: Int32 | None = None
     subscription_version: Int16 | None = None
+    subscription_user_data_bytes: Int32 | None = None
+    assignment_user_data_bytes: Int32 | None = None
     member_epoch: Int32 | None = None
     previous_epoch: Int32 | None = None
     member_state: Int16 | None = None

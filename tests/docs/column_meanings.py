@@ -290,6 +290,8 @@ OF_TABLE: dict[str, dict[str, str]] = {
         "rack": "Its `client.rack`.",
         "owned_generation": "Generation of the partitions that it claims to own.",
         "subscription_version": "Version of the layout of its subscription.",
+        "subscription_user_data_bytes": "Length of the user data in its subscription; null without any.",
+        "assignment_user_data_bytes": "Length of the user data in its assignment; null without any.",
         "member_epoch": "Current epoch of the member.",
         "previous_epoch": "Previous epoch of the member.",
         "member_state": "Number of its state in the record, consumer protocol.",

@@ -161,6 +161,8 @@ def by_hand(value: bytes, offset: int) -> dict[str, list[dict[str, Any]]]:
                 "rack": None if said is None else said.rack_id or None,
                 "owned_generation": None if said is None else said.generation_id,
                 "subscription_version": None if said is None else said.version,
+                "subscription_user_data_bytes": user_data_bytes(said),
+                "assignment_user_data_bytes": user_data_bytes(given_),
                 "is_leader": who.member_id == group.head["leader"],
                 "speaks": "classic",
                 "logical_client": who.instance_id or f"{who.client_id}@{who.client_host.lstrip('/')}",
@@ -173,6 +175,10 @@ def by_hand(value: bytes, offset: int) -> dict[str, list[dict[str, Any]]]:
             for topic, parts in topics.items():
                 rows["member_partitions"].append({**name, "role": role, "topic": topic, "parts": list(parts)})
     return rows
+
+
+def user_data_bytes(blob: Any) -> int | None:
+    return None if blob is None or blob.user_data is None else len(blob.user_data)
 
 
 def read_or_none(read: Any, blob: bytes) -> Any:

@@ -1,0 +1,41 @@
+"""Section about the readiness of groups for the consumer protocol."""
+
+from __future__ import annotations
+
+from kohort.pipeline.report.svg import esc, name, sentence
+from kohort.pipeline.rules.readiness import Readiness, Statement
+
+_SUBJECTS = {
+    "blocker": "in the way",
+    "change": "to change",
+    "stays": "stays",
+    "cost": "cost",
+    "unknown": "not known",
+}
+
+
+def readiness_section(groups: list[Readiness]) -> str:
+    """Render the statements about each group, or a sentence without groups."""
+    boxes = "".join(_box(group) for group in groups) or "<p>No groups found.</p>"
+    return (
+        '<h2 id="readiness">Readiness for the consumer protocol</h2><p class="soft">What a move to '
+        "group.protocol=consumer (KIP-848) meets, as far as these sources show it. Costs are simulated.</p>"
+        f"{boxes}"
+    )
+
+
+def _box(group: Readiness) -> str:
+    rows = "".join(_row(statement, group.group) for statement in group.statements)
+    head = "".join(f'<th scope="col">{column}</th>' for column in ("", "certainty", "fact", "what to do"))
+    return (
+        f"<details><summary><b>{name(group.group)}</b> {esc(group.verdict)}</summary>"
+        f'<div class="in"><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
+        "</table></div></div></details>"
+    )
+
+
+def _row(statement: Statement, group: str) -> str:
+    return (
+        f'<tr><th scope="row">{_SUBJECTS[statement.subject]}</th><td>{statement.certainty}</td>'
+        f"<td>{sentence(statement.text, [group])}</td><td>{sentence(statement.advice, [group])}</td></tr>"
+    )

@@ -202,8 +202,8 @@ def _static_membership(analysis: GroupAnalysis, findings: list[Finding]) -> list
                     f"{caused} of {len(counted)} rebalances are restarts",
                     finding.evidence["restarts"],
                     "",
-                    f"{caused} rebalances and up to {finding.evidence['unavailable_partition_s_hi']:.0f} partition-seconds "
-                    f"fewer; a restarting member's partitions wait for it (up to {seconds(restart)})",
+                    f"{caused} rebalances fewer, but a restarting member's partitions wait for it (up to "
+                    f"{seconds(restart)}); `kohort what-if` computes the sum",
                     LIKELY,
                 )
             ]
@@ -219,7 +219,8 @@ def _assignor(findings: list[Finding]) -> list[Proposal]:
             f"{finding.evidence['rebalances_counted']} rebalances in which few partitions had to move",
             finding.evidence["rebalances_counted"],
             "",
-            f"about {finding.evidence['estimated_gain_partition_s']:.0f} fewer partition-seconds without a consumer",
+            "members keep reading during one rebalance, but a rolling restart has more of them; `kohort what-if` computes "
+            "the sum",
             LIKELY,
         )
         for finding in findings

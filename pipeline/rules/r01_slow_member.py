@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules import r03_session_expiry, r04_rolling_restart, r05_crash_loop
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times, what_if
 from kohort.pipeline.rules.waits import LONG_STOP_MS, Waits, began_long_before, is_for_dead, long_waits, waits_of
 
 ID = "R01"
@@ -38,7 +38,10 @@ _SEVERAL = "Check what the members do between two polls: several were slow, and 
 _COOPERATIVE = (
     "With the cooperative assignor the others continue to consume, but new members and revoked partitions wait."
 )
-_EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) the others would continue to consume."
+_EAGER = (
+    "With cooperative-sticky or group.protocol=consumer the others keep reading in such a wait, but a rolling restart has more "
+    "rebalances (cooperative-sticky) or slower ones (consumer protocol)."
+)
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -125,6 +128,8 @@ def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
     repeated = waits.is_eager and (len(hits) > 1 or waits.longest_ms >= LONG_STOP_MS)
     text = f"{_waited(waits, f'client {client}')}; {_end(client, ways)}"
     dead = all(is_for_dead(r) for r in hits)
+    changed = "session.timeout.ms=10000" if dead else "partition.assignment.strategy=cooperative-sticky"
+    alternative = f"{_EAGER} {what_if(analysis.group_id, changed)}" if waits.is_eager else _COOPERATIVE
     advice = _DEAD if dead else _STATIC if "static_absent" in ways else _ADVICE
     identified = all(laggard.measured for laggard in laggards)
     return Finding(
@@ -136,7 +141,7 @@ def _finding(analysis: GroupAnalysis, client: str, waits: Waits) -> Finding:
         advice.format(
             client=client,
             timeout=seconds(timeout) if timeout else "not known",
-            protocol=_EAGER if waits.is_eager else _COOPERATIVE,
+            protocol=alternative,
         ),
         min(r.begin_ms for r in hits),
         max(r.stable_ms for r in hits),

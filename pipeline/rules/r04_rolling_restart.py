@@ -39,7 +39,7 @@ _CLOSE = (
     "Close the consumer when the process receives SIGTERM, and give it time for that "
     "(terminationGracePeriodSeconds): its partitions are then reassigned at once. "
 )
-_CHEAPER = " In a consumer group (group.protocol=consumer) the others continue to consume in the meantime."
+_CONSUMER = " With group.protocol=consumer the others keep reading, but partitions move at the pace of heartbeats and can wait longer."
 
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
@@ -158,7 +158,7 @@ def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
         "Use static membership (group.instance.id, one per process), with a restart shorter than "
         f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance, but the "
         f"partitions of a restarting member wait for it. {what_if(analysis.group_id, 'group.instance.id=static')}"
-        f"{'' if of_epochs else _CHEAPER}",
+        f"{'' if of_epochs else _CONSUMER}",
         start,
         end,
         clients,

@@ -29,7 +29,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if gain >= 600 else INFO,
         LIKELY,
         f"in {several(len(needless), 'rebalance')} every member revoked all its partitions, although few had to move; "
-        f"about {gain:.0f} of {cost:.0f} partition-seconds without a consumer could have been avoided",
+        f"about {gain:.0f} of {cost:.0f} partition-seconds without a consumer are those of partitions that could have stayed",
         "Compare the alternatives before you change the assignor. Cooperative members keep reading during one rebalance, but a "
         "rolling restart has three rebalances for each of them instead of two. "
         f"{what_if(analysis.group_id, 'partition.assignment.strategy=cooperative-sticky')} "

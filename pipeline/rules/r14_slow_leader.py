@@ -8,7 +8,18 @@ from dataclasses import dataclass
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    LIKELY,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    listed,
+    seconds,
+    times,
+    what_if,
+)
 from kohort.pipeline.sources.source_rows import GroupEvent
 
 ID = "R14"
@@ -37,8 +48,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         LIKELY,
         f"the leader took {seconds(p95)} to send the assignment after the join barrier (95th percentile of {len(rounds)} "
         f"rebalances); {leader} was the leader in {leaders[leader]} of {len(slow)} slow ones",
-        "Check the CPU usage of that client, in particular with a custom assignor or a very large group. The new protocol computes "
-        "assignments on the broker.",
+        "Check the CPU usage of that client, in particular with a custom assignor or a very large group. With "
+        "group.protocol=consumer the broker computes assignments. "
+        f"{what_if(analysis.group_id, 'group.protocol=consumer')}",
         slow[0].begin_ms,
         slow[-1].stable_ms,
         [leader],

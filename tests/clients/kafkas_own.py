@@ -36,7 +36,7 @@ CLASSES = {
     "CountingStream": "CountingStream",
     "SharingConsumers": "SharingConsumers",
 }  # main classes of Kafka's shell scripts
-OURS = ("CopyingStream.java", "CountingStream.java", "SharingConsumers.java")
+OURS = ("CopyingStream.java", "CountingStream.java", "LineConnector.java", "SharingConsumers.java")
 
 
 @cache

@@ -71,16 +71,13 @@ class Workers:
         self.running.pop(port).crash()
 
     def create(self, name: str) -> None:
-        """Create a connector that reads a file, with one task."""
-        source = self._folder / name
-        source.write_text("hello\n")
+        """Create a connector with one task."""
         self._ask(
             "PUT",
             f"/connectors/{name}/config",
             {
-                "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                "connector.class": "LineConnector",
                 "tasks.max": "1",
-                "file": str(source),
                 "topic": f"{self.group}-lines",
             },
         )

@@ -83,16 +83,18 @@ class Application:
         for created in admin.create_topics(topics).values():
             created.result(PATIENCE_S)
 
-    def start(self, home: str = "") -> Process:
+    def start(self, home: str = "", instance_id: str = "") -> Process:
         """Start an instance, and wait until it runs. Instances with the same `home` share their state."""
-        instance = self.launch(home)
+        instance = self.launch(home, instance_id)
         instance.until(lambda lines: "RUNNING" in lines, "an instance runs", 90)
         return instance
 
-    def launch(self, home: str = "") -> Process:
+    def launch(self, home: str = "", instance_id: str = "") -> Process:
         """Start an instance, which may fail."""
         folder = self._folder / (home or f"instance-{len(self.instances)}")
-        instance = Process(command("CopyingStream", *self._arguments, str(folder), *self._in_a_streams_group))
+        environment = ["env", f"GROUP_INSTANCE_ID={instance_id}"] if instance_id else []
+        program = command("CopyingStream", *self._arguments, str(folder), *self._in_a_streams_group)
+        instance = Process([*environment, *program])
         self.instances.append(instance)
         return instance
 

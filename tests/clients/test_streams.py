@@ -48,6 +48,18 @@ def test_crashed_instance_is_replaced(application: Application) -> None:
     assert all(count >= 60 for count in counts.values())
 
 
+@pytest.mark.parametrize("application", ["at_least_once"], indirect=True)
+def test_static_instance_returns(application: Application) -> None:
+    first, _ = application.start("first", "i1"), application.start("second", "i2")
+    expected = application.produce(0, 400)
+    assert set(application.copied(expected)) == set(expected)
+    first.stop()
+    application.start("first", "i1")
+    expected |= application.produce(400, 400)
+    assert set(application.copied(expected)) == set(expected)
+    assert application.counted(800) == dict.fromkeys(KEYS, 40)
+
+
 @pytest.mark.parametrize("application", ["exactly_once_v2"], indirect=True)
 def test_exactly_once_survives_crashes(application: Application) -> None:
     traffic = Traffic(application)

@@ -92,6 +92,27 @@ def test_stateless_stream_is_copied(bootstrap: str, application: Made) -> None:
         instance.stop()
 
 
+def test_static_instance_returns_without_rebalance(bootstrap: str, application: Made) -> None:
+    stream = application(bootstrap, "streams.session.timeout.ms=60000", guarantee="at_least_once")
+    stream.count_last_digits()
+    first, _ = stream.start("first", "i1"), stream.start("second", "i2")
+    expected = stream.produce(0, 400)
+    assert set(stream.copied(expected)) == set(expected)
+    of_group = ["--bootstrap-server", bootstrap, "--group", stream.group_id]
+    described = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state", "--verbose")
+    eventually(lambda: "Stable" in described(), "the group is stable", 60)
+    (before,) = table(described())
+    first.stop()
+    (away,) = table(described())
+    assert (away["GROUP-EPOCH"], away["#MEMBERS"]) == (before["GROUP-EPOCH"], "2")
+    stream.start("first", "i1")
+    expected |= stream.produce(400, 400)
+    assert set(stream.copied(expected)) == set(expected)
+    eventually(lambda: "Stable" in described(), "the group is stable again", 60)
+    (after,) = table(described())
+    assert (after["GROUP-EPOCH"], after["#MEMBERS"]) == (before["GROUP-EPOCH"], "2")
+
+
 def test_new_topology_needs_group_deletion(bootstrap: str, application: Made) -> None:
     stream = application(bootstrap, guarantee="at_least_once")
     stream.count_last_digits()

@@ -17,7 +17,8 @@ import org.apache.kafka.streams.processor.TaskId;
  *
  * Arguments: bootstrap, application id, source, sink, counts, processing guarantee, commit interval, state directory.
  * With another topic it is a member of a streams group, and counts by the last digit of the value there, too; with one
- * more it also counts by the first digit, which is another topology. It says which partitions of its stores it keeps
+ * more it also counts by the first digit, which is another topology. It is a static member if the environment variable
+ * GROUP_INSTANCE_ID is set. It says which partitions of its stores it keeps
  * copies of, how much of which it has read to restore a store, and when it runs; it stops when told to.
  */
 public final class CopyingStream {
@@ -38,6 +39,10 @@ public final class CopyingStream {
         } else {
             settings.put(StreamsConfig.consumerPrefix("session.timeout.ms"), 3000);
             settings.put(StreamsConfig.consumerPrefix("heartbeat.interval.ms"), 300);
+        }
+        String instanceId = System.getenv("GROUP_INSTANCE_ID");
+        if (instanceId != null) {
+            settings.put(StreamsConfig.consumerPrefix("group.instance.id"), instanceId);
         }
         settings.put(StreamsConfig.producerPrefix("transaction.timeout.ms"), 5000);
 

@@ -61,6 +61,7 @@ def _steps(
         is_new = request.share_session_epoch == INITIAL_EPOCH
         forgotten = () if is_new else request.forgotten_topics_data
         sessions = node.led_share_partitions.sessions
+        _note_unknown_topics(node, request, session)
         error = yield from sessions.update(session, request.topics, forgotten, is_new=is_new)
         if error is not _NONE:
             _refuse_later(node, request, ticket, error)
@@ -93,6 +94,15 @@ def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSes
     if isinstance(session, ShareSession) and request.share_session_epoch != FINAL_EPOCH:
         session.end_epoch()
     return session
+
+
+def _note_unknown_topics(node: Node, request: ShareFetchRequest, session: ShareSession) -> None:
+    """Note topics that do not exist when they are added to a session. Deleted topics have another error."""
+    for topic in request.topics:
+        if node.cluster.topics.by_id(topic.topic_id) is None:
+            indexes = (part.partition_index for part in topic.partitions)
+            if not any((topic.topic_id, index) in session.partitions for index in indexes):
+                session.unknown_topics.add(topic.topic_id)
 
 
 def _refuse_later(node: Node, request: ShareFetchRequest, ticket: Ticket, error: ErrorCode) -> None:
@@ -142,7 +152,7 @@ class ShareFetch(DelayedOperation):
         self._request = request
         self._session = session
         self._session_epoch = session.epoch
-        self.reading = ShareReading(node, request, ticket, session.group_id, session.member_id)
+        self.reading = ShareReading(node, request, ticket, session)
         # results of the acknowledgements, or None until all are written
         self._acknowledged: dict[TopicIdPartition, Acknowledged] | None = None
         self._fetched = False

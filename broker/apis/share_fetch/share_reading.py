@@ -5,7 +5,7 @@ Source: Kafka's `DelayedShareFetch`, `ShareFetchUtils`; share-groups §8.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
+    from kohort.broker.cluster.share_fetch_sessions import ShareSession
     from kohort.broker.scheduling.cooperative import Task
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.share_partitions.acquiring import Acquired
@@ -94,25 +95,21 @@ class ReadPartition:
 class ShareReading:
     """Partitions of a share fetch, and the result of the last attempt."""
 
-    def __init__(self, node: Node, request: ShareFetchRequest, ticket: Ticket, group_id: str, member_id: str) -> None:
+    def __init__(self, node: Node, request: ShareFetchRequest, ticket: Ticket, session: ShareSession) -> None:
         self._node = node
         self._ticket = ticket
-        self._group_id = group_id
+        self._session = session
+        self._group_id = session.group_id
         cluster = node.cluster
         self._max_bytes = min(request.max_bytes, cluster.settings.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._exactly = request.share_acquire_mode == RECORD_LIMIT
-        self._limits = AcquireRequest(member_id, request.max_records, request.batch_size, self._exactly)
-        self._config = cluster.group_configs.share_config(group_id)
+        self._limits = AcquireRequest(session.member_id, request.max_records, request.batch_size, self._exactly)
+        self._config = cluster.group_configs.share_config(session.group_id)
         self.partitions: list[ReadPartition] = []
         # Whether all topic ids are known. As of Kafka 4.4, an unknown one is only an error of its partitions.
         self.knows_all_topics = True
         self._fails_alone = node.coordinator.settings.rules.fails_share_partitions_alone
-        self._request = request
-
-    @cached_property
-    def _named(self) -> set[TopicIdPartition]:
-        return {(topic.topic_id, part.partition_index) for topic in self._request.topics for part in topic.partitions}
 
     def look_up(self, partitions: Iterable[TopicIdPartition], now_ms: int, pace: Pace) -> Task[None]:
         """Look up partitions. New share partitions are initialized."""
@@ -139,8 +136,8 @@ class ShareReading:
         topic = self._node.cluster.topics.by_id(topic_partition[0])
         if topic is None:
             if self._fails_alone:
-                is_named = topic_partition in self._named
-                error = ErrorCode.unknown_topic_id if is_named else ErrorCode.unknown_topic_or_partition
+                never_existed = topic_partition[0] in self._session.unknown_topics
+                error = ErrorCode.unknown_topic_id if never_existed else ErrorCode.unknown_topic_or_partition
                 return ReadPartition(topic_partition, None, None, error)
             self.knows_all_topics = False
             return None

@@ -125,6 +125,7 @@ class Rules(NamedTuple):
     readmits_streams_members: bool = False  # newer-release §5 rule 3
     assigns_from_current_tasks: bool = False  # newer-release §5 rule 4
     raises_endpoint_epoch_at_once: bool = False  # newer-release §5 rule 5
+    lists_existing_partitions: bool = False  # newer-release §5 rule 5
     asks_for_client_tags: bool = False  # newer-release §5 rule 7
     changes_task_roles_at_once: bool = False  # newer-release §5 rule 8
     creates_internal_topics_later: bool = False  # newer-release §5 rule 10

@@ -52,6 +52,7 @@ def _partitions(
     group: StreamsGroup, tasks: Mapping[str, Iterable[int]], topology: ConfiguredTopology
 ) -> Iterable[TopicPartition]:
     by_id = {part.subtopology_id: part for part in topology.subtopologies}
+    lists_existing = group.coordinator.settings.rules.lists_existing_partitions
     for subtopology_id in sorted(tasks):
         partitions, subtopology = sorted(tasks[subtopology_id]), by_id[subtopology_id]
         repartitions = (topic.name for topic in subtopology.repartition_source_topics)
@@ -59,4 +60,7 @@ def _partitions(
             topic = group.coordinator.topics.by_name(name)
             if topic is None:
                 raise NotConfigured
-            yield TopicPartition(topic=name, partitions=tuple(partitions[: topic.partitions]))
+            if not lists_existing:  # Kafka 4.3 takes the first partitions, which need not exist
+                yield TopicPartition(topic=name, partitions=tuple(partitions[: topic.partitions]))
+            elif existing := tuple(partition for partition in partitions if partition < topic.partitions):
+                yield TopicPartition(topic=name, partitions=existing)

@@ -99,18 +99,18 @@ def test_static_instance_returns_without_rebalance(bootstrap: str, application: 
     expected = stream.produce(0, 400)
     assert set(stream.copied(expected)) == set(expected)
     of_group = ["--bootstrap-server", bootstrap, "--group", stream.group_id]
-    described = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state", "--verbose")
-    eventually(lambda: "Stable" in described(), "the group is stable", 60)
-    (before,) = table(described())
+    describe = partial(said, "kafka-streams-groups", *of_group, "--describe", "--state", "--verbose")
+    eventually(lambda: "Stable" in describe(), "the group is stable", 60)
+    (first_row,) = table(describe())
     first.stop()
-    (away,) = table(described())
-    assert (away["GROUP-EPOCH"], away["#MEMBERS"]) == (before["GROUP-EPOCH"], "2")
+    (row_without_first,) = table(describe())
+    assert (row_without_first["GROUP-EPOCH"], row_without_first["#MEMBERS"]) == (first_row["GROUP-EPOCH"], "2")
     stream.start("first", "i1")
     expected |= stream.produce(400, 400)
     assert set(stream.copied(expected)) == set(expected)
-    eventually(lambda: "Stable" in described(), "the group is stable again", 60)
-    (after,) = table(described())
-    assert (after["GROUP-EPOCH"], after["#MEMBERS"]) == (before["GROUP-EPOCH"], "2")
+    eventually(lambda: "Stable" in describe(), "the group is stable again", 60)
+    (last_row,) = table(describe())
+    assert (last_row["GROUP-EPOCH"], last_row["#MEMBERS"]) == (first_row["GROUP-EPOCH"], "2")
 
 
 def test_new_topology_needs_group_deletion(bootstrap: str, application: Made) -> None:

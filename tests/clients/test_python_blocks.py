@@ -44,7 +44,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(folder), str(folder)]
     # Options meant for these tests, `-n 2` say, are not theirs.
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=550)
+    try:
+        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=550)
+    except subprocess.TimeoutExpired as hang:
+        pytest.fail(f"a block does not end, which pytest had begun last: {hang.stdout!r}")
     told: dict[str, str] = {}
     for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED) (test_block_\d+\.py)", run.stdout, re.MULTILINE):
         told[name] = outcome if told.get(name, "PASSED") == "PASSED" else told[name]

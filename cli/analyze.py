@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -22,16 +19,13 @@ from kohort.cli.analyze_engine import (
     chosen_engine,
     engine_for_names,
     opened_engine,
-    spark_apart,
 )
 from kohort.cli.analyze_errors import kept, plain
 from kohort.cli.analyze_options import (
     anonymize_option,
-    check_following,
     exit_code,
     notes_folder,
     out_place,
-    webhook_address,
     window_of,
 )
 from kohort.cli.connecting import config_option
@@ -42,19 +36,10 @@ from kohort.pipeline.terminal import print_findings, progress, say, words
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import MoveCosts, Outcome
-    from kohort.pipeline.live.follow_metrics import FollowMetrics
-    from kohort.pipeline.live.webhook import Message
     from kohort.pipeline.remote_path import Place
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
     from kohort.pipeline.sources.window import Window
-
-_ENDS = (signal.SIGINT, signal.SIGTERM)
-_LOGIN_TRAVELS = (
-    "the login is sent to Spark's server as options of a source: its spark.redaction.regex decides whether its logs "
-    "and pages show them (docs/how-to/clusters.md)"
-)
-AGAIN_S = 1.0
 
 
 @click.command("analyze")
@@ -79,11 +64,11 @@ AGAIN_S = 1.0
     default="auto",
     show_default=True,
     help="Who does the work: this process (local), which finishes a few million records before Spark has started, "
-    "or Spark; auto decides by the number of records. --cluster and --follow use Spark.",
+    "or Spark; auto decides by the number of records. --cluster uses Spark.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @config_option
-@click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and print alerts as they arise.")
+@click.option("--follow", "following", is_flag=True, hidden=True)
 @click.option("--since", metavar="MOMENT", help="Leave out what ended before: 2026-05-31T14:00, or 14:00 of today.")
 @click.option("--until", metavar="MOMENT", help="Leave out what started later.")
 @click.option("--last", metavar="LENGTH", help="Only the last 30m, 2h or 1d.")
@@ -107,13 +92,6 @@ AGAIN_S = 1.0
     help="Accept that this source is missing: do not report what only it could show. Repeatable.",
 )
 @anonymize_option
-@click.option("--webhook", metavar="URL", help="With --follow: also post alerts there as JSON.")
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(0, 65_535),
-    metavar="PORT",
-    help="With --follow: serve Prometheus metrics there (0: any free port).",
-)
 @click.option(
     "--readiness",
     "readiness",
@@ -137,8 +115,6 @@ def analyze(
     fail_on: str | None,
     without: tuple[str, ...],
     anonymize: bool,
-    webhook: str | None,
-    metrics_port: int | None,
     readiness: bool,
     verbose: bool,
 ) -> None:
@@ -147,29 +123,22 @@ def analyze(
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets and __share_group_state, exports,
     a broker's text log, an event log, samples of log ends; several together; also in a store: s3://backups/broker-1/.
 
-    With --follow, SOURCE is one bootstrap address, and optionally brokers' text logs and event logs, or folders of
-    them, which may grow and be rotated: alerts are printed as they arise, tables grow, and the report is written again
-    every minute. Ctrl-C stops it after a last report, a second Ctrl-C at once; the same command continues from there.
-
     Findings go to stdout, progress to stderr. Exit code 0: the analysis succeeded, whatever it found; 1: it failed, or
     nothing in one of the sources was understood; 2: the command line is wrong; 3: --fail-on, and such a finding exists;
     4: --fail-on, and the sources do not suffice to decide; 130: interrupted.
     """
+    if following:
+        raise click.UsageError("--follow is a command of its own now: kohort follow HOST:9092")
     place: Place = Path(out)
-    with_spark = checked_engine(engine, master, following)
+    with_spark = checked_engine(engine, master)
     try:
-        place = out_place(out, following)
-        window, address = window_of(since, until, last, groups), webhook_address(webhook)
-        check_following(following, window, fail_on, webhook, metrics_port, readiness)
+        place = out_place(out)
+        window = window_of(since, until, last, groups)
         engine = engine_for_names(place, with_spark) if anonymize else engine
-        inputs, issues = _find(sources, config)
-        if following:
-            assert isinstance(place, Path)
-            _follow(inputs, issues, _places(sources), place, master, name, verbose, address, metrics_port)
-        else:
-            outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, readiness)
-            if code := exit_code(outcome, fail_on, without):
-                sys.exit(code)
+        inputs, issues = find_inputs(sources, config)
+        outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, readiness)
+        if code := exit_code(outcome, fail_on, without):
+            sys.exit(code)
     except click.ClickException:
         raise
     except KeyboardInterrupt:
@@ -181,7 +150,7 @@ def analyze(
         raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(place)}") from None
 
 
-def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
+def find_inputs(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
     with hidden_packages("hypothesis"):
         from kohort.client.security import OPEN, SecurityError, from_file
         from kohort.pipeline.sources.found import WIRE, find_sources
@@ -226,7 +195,7 @@ def _run(
     say(f"sources: {words(inputs)}")
     chosen = chosen_engine(engine, master, inputs)
     if isinstance(out, Path):
-        _prepare(out, following=False, with_spark=chosen == SPARK)
+        prepare_folder(out, following=False, with_spark=chosen == SPARK)
     with opened_engine(chosen, master, lambda: notes_folder(out)) as (worker, tasks):
         from kohort.pipeline.analysis.analysis_run import analyse
 
@@ -248,10 +217,10 @@ def _run(
     return outcome
 
 
-def _prepare(out: Path, following: bool, with_spark: bool) -> None:
+def prepare_folder(out: Path, following: bool, with_spark: bool) -> None:
     """Create the output folder.
 
-    An analysis and what --follow has collected don't share one: each would read the other's rows as its own.
+    An analysis and the data that `kohort follow` collects don't share one: each would read the other's rows as its own.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -262,119 +231,11 @@ def _prepare(out: Path, following: bool, with_spark: bool) -> None:
         raise click.ClickException(f"--out {out}: expected a folder, but a file exists there") from None
     except OSError as error:
         raise click.ClickException(f"--out {out}: cannot be written ({error.strerror}); name another folder") from None
-    collected = (out / "checkpoints").is_dir()
+    collected = (out / "checkpoints").is_dir() or (out / "follow.json").exists()
     if collected and not following:
-        raise click.ClickException(f"--out {out}: contains data collected by --follow; name another folder")
+        raise click.ClickException(f"--out {out}: contains data collected by kohort follow; name another folder")
     if following and not collected and (out / "tables" / "silver").is_dir():
-        raise click.ClickException(f"--out {out}: contains an analysis made without --follow; name another folder")
-
-
-def _places(sources: tuple[str, ...]) -> list[Path]:
-    return [Path(source).absolute() for source in sources if Path(source).exists()]
-
-
-def _follow(
-    inputs: list[Source], issues: list[Issue], places: list[Path], out: Path, master: str | None, name: str,
-    verbose: bool, webhook: str | None, metrics_port: int | None,
-) -> None:  # fmt: skip
-    from kohort.pipeline.sources.found import EVENTS, TEXT_LOG, WIRE
-
-    clusters = [source for source in inputs if source.kind == WIRE]
-    if len(clusters) != 1 or any(source.kind not in (WIRE, TEXT_LOG, EVENTS) for source in inputs):
-        raise click.UsageError(
-            "--follow requires one bootstrap address, as in `kohort analyze --follow HOST:9092`, and accepts only "
-            "brokers' text logs and event logs in addition"
-        )
-    if issues:
-        raise click.UsageError(f"{issues[0].keys}: {issues[0].detail}")
-    if missing := [source.path for source in inputs if source.kind != WIRE and not Path(source.path).exists()]:
-        raise click.UsageError(f"{missing[0]}: --follow accepts only files of this machine, in addition to the address")
-    gc.enable()
-    _prepare(out, following=True, with_spark=True)
-    say("starting Spark …")
-    from kohort.pipeline.session import is_connected, spark_session
-
-    stopping: list[float] = []
-    # Ctrl-C ends the loop between two polls, so that streams are stopped and a last report is written.
-    previous_handlers = {number: _stop_on(number, stopping) for number in _ENDS}
-    try:
-        with spark_apart(out), _alerting(webhook) as notify, _measuring(metrics_port) as metrics:
-            spark = spark_session(master)
-            for number in _ENDS:  # again, because PySpark has replaced them
-                _stop_on(number, stopping)
-            try:
-                from kohort.pipeline.job.follow import follow
-
-                if is_connected(spark) and clusters[0].security.options:
-                    say(_LOGIN_TRAVELS)
-                files = [source for source in inputs if source.kind != WIRE]
-                and_files = f" and {words(files)}" if files else ""
-                say(f"following {clusters[0].path}{and_files}; Ctrl-C ends it")
-                outcome = follow(
-                    spark,
-                    clusters[0].path,
-                    out,
-                    say,
-                    lambda line: click.echo(visible(line)),
-                    name,
-                    until=lambda: bool(stopping),
-                    security=clusters[0].security,
-                    notify=notify,
-                    places=places,
-                    metrics=metrics,
-                )
-                if outcome is not None:
-                    print_findings(outcome, verbose)
-                spark.stop()
-            except Exception:
-                if not stopping:
-                    spark.stop()
-                    raise
-                # A service manager ends all processes of a service at once, so Java may end before the streams do.
-                say("stopped together with Spark; the last report is kept, and the same command continues from there")
-    finally:
-        for number, handler in previous_handlers.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _alerting(url: str | None) -> Iterator[Callable[[Message], None]]:
-    """Provide the function that receives alerts in addition to the terminal."""
-    if url is None:
-        yield lambda _: None
-        return
-    from kohort.pipeline.live.webhook import Webhook
-
-    with Webhook(url, say) as hook:
-        yield hook.add
-
-
-@contextmanager
-def _measuring(port: int | None) -> Iterator[FollowMetrics | None]:
-    if port is None:
-        yield None
-        return
-    from kohort.pipeline.live.follow_metrics import FollowMetrics, serving_metrics
-
-    metrics = FollowMetrics()
-    with ExitStack() as stack:
-        try:
-            bound_port = stack.enter_context(serving_metrics(port, metrics))
-        except OSError as error:
-            raise click.ClickException(f"--metrics-port {port}: {error.strerror or error}") from None
-        say(f"metrics: http://localhost:{bound_port}/metrics")
-        yield metrics
-
-
-def _stop_on(number: signal.Signals, stopping: list[float]) -> Any:
-    def stop(*_: Any) -> None:
-        # A second signal means that the streams or the last report take too long; one that follows within
-        # AGAIN_S is a repetition of the first.
-        if stopping and time.monotonic() - stopping[0] >= AGAIN_S:
-            raise KeyboardInterrupt
-        stopping.append(time.monotonic())
-
-    return signal.signal(number, stop)
+        raise click.ClickException(f"--out {out}: contains an analysis, not data of kohort follow; name another folder")
 
 
 if __name__ == "__main__":

@@ -25,22 +25,21 @@ AUTO, LOCAL, SPARK = "auto", "local", "spark"
 _NAMED_BY = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
 
 
-def checked_engine(engine: str, master: str | None, following: bool) -> bool:
+def checked_engine(engine: str, master: str | None) -> bool:
     """Return whether the options need Spark.
 
     Raises:
         click.UsageError: --engine local is combined with an option that needs Spark.
     """
-    if engine == LOCAL and (master is not None or following):
-        with_it = "--follow" if following else "--cluster"
-        raise click.UsageError(f"--engine local cannot be combined with {with_it}, which needs Spark")
-    return needs_spark(engine, master, following)
+    if engine == LOCAL and master is not None:
+        raise click.UsageError("--engine local cannot be combined with --cluster, which needs Spark")
+    return needs_spark(engine, master)
 
 
-def needs_spark(engine: str, master: str | None, following: bool, environment: Mapping[str, str] = os.environ) -> bool:
+def needs_spark(engine: str, master: str | None, environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether the options need Spark, however many records there are."""
     named = master is not None or any(environment.get(name) for name in _NAMED_BY)
-    return following or engine == SPARK or (engine == AUTO and named)
+    return engine == SPARK or (engine == AUTO and named)
 
 
 def engine_for_names(out: Place, with_spark: bool) -> str:
@@ -50,7 +49,7 @@ def engine_for_names(out: Place, with_spark: bool) -> str:
         click.UsageError: Other options need Spark, or the results go to an object store.
     """
     if with_spark:
-        raise click.UsageError("--anonymize cannot be combined with --follow, --cluster or --engine spark")
+        raise click.UsageError("--anonymize cannot be combined with --cluster or --engine spark")
     if not isinstance(out, Path):
         raise click.UsageError(f"--anonymize writes to a folder of this machine, not to {out}")
     return LOCAL
@@ -68,7 +67,7 @@ def chosen_engine(
 
     if engine != AUTO:
         return engine
-    if needs_spark(engine, master, False, environment):
+    if needs_spark(engine, master, environment):
         return SPARK
     count = about_records(sources)
     if count <= LOCAL_RECORDS:

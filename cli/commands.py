@@ -17,6 +17,7 @@ COMMANDS = {
     "consume": "Print the records of topics of any Kafka cluster, also as a member of a group.",
     "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
     "demo": "Watch three client libraries share a group.",
+    "follow": "Follow the groups of a running cluster: alerts, metrics and reports.",
     "health": "Check whether a broker responds: exit code 0 or 1.",
     "mcp": "Serve read-only tools for an assistant: groups, explanations, findings, what-if.",
     "produce": "Write lines from stdin to a topic of any Kafka cluster.",

@@ -1,4 +1,4 @@
-"""`kohort analyze --follow`: extends silver continuously, prints alerts at once and updates the report.
+"""`kohort follow --engine spark`: extends silver continuously, prints alerts at once and updates the report.
 
 Two streams read the cluster: one appends silver (a repeated batch replaces itself, so a restart neither loses nor
 duplicates rows), the other updates the tracker. A stream that fails because the cluster is unreachable is restarted at
@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,10 @@ from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.job.rebalance_poller import watching_groups
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.job.telling import now_ms, telling
+from kohort.pipeline.job.telling import alert_line, now_ms, telling
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.live.group_figures import figures_of
+from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import issue_row
@@ -185,7 +185,7 @@ def follow(
     """
 
     def tell(message: Message) -> None:
-        print_line(_line(message))
+        print_line(alert_line(message))
         notify(message)
         if metrics is not None:
             metrics.alert(message)
@@ -203,7 +203,7 @@ def follow(
     with (
         telling(address, tell, security) as alerts_in_order,
         printing_alerts(folders.alerts, alerts_in_order.hear_of_silences),
-        watching_groups(address, folders.silver, alerts_in_order.hear, say, security) as rebalances,
+        watching_groups(address, LastGenerations(folders.silver), alerts_in_order.hear, say, security) as rebalances,
         following_files(files, say),
     ):
         try:
@@ -245,11 +245,6 @@ def _measure(
 
 def _named(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
     return ((row["group"], row["rule"], row["severity"]) for row in outcome.findings)
-
-
-def _line(message: Message) -> str:
-    at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
-    return f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}"
 
 
 class _Streams:
@@ -362,4 +357,3 @@ def _keep_issue(folders: OutputFolders, stream: str, error: str, cluster: str) -
 
 
 _RANK = Source(WIRE, "").rank
-_MARKS = {"warning": " !", "critical": "!!"}

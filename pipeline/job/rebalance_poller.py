@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.periodic import looking
-from kohort.pipeline.live.last_generations import LastGenerations
-from kohort.pipeline.live.open_rebalances import OpenRebalances
+from kohort.pipeline.live.open_rebalances import Ask, OpenRebalances
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.sources.source_groups import SourceGroups
 
@@ -52,10 +50,14 @@ class GroupWatch:
 
 @contextmanager
 def watching_groups(
-    address: str, silver: Path, tell: Callable[[Message], None], say: Callable[[str], None], security: Security = OPEN
+    address: str, ask: Ask, tell: Callable[[Message], None], say: Callable[[str], None], security: Security = OPEN
 ) -> Iterator[OpenRebalances]:
-    """Report rebalances that stay open, and their end, until the block ends."""
-    rebalances, source = OpenRebalances(LastGenerations(silver)), SourceGroups(address, security)
+    """Report rebalances that stay open, and their end, until the block ends.
+
+    Args:
+        ask: Returns what the log shows about groups with an open rebalance.
+    """
+    rebalances, source = OpenRebalances(ask), SourceGroups(address, security)
     watch = GroupWatch(source, rebalances, tell, say)
     try:
         with looking(lambda: watch.look(round(time.time() * 1000)), LOOK_EVERY_S):

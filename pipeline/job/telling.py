@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.periodic import looking
@@ -51,3 +52,12 @@ def telling(address: str, tell: Callable[[Message], None], security: Security = 
 
 def now_ms() -> int:
     return round(time.time() * 1000)
+
+
+def alert_line(message: Message) -> str:
+    """Return the line for the terminal."""
+    at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
+    return f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}"
+
+
+_MARKS = {"warning": " !", "critical": "!!"}

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.live.tracker import Alert, GroupState, Watched, feed, look, row_of
+from kohort.pipeline.live.tracker import Alert, GroupState, Watched, feed, look, row_of, row_text
 from kohort.pipeline.live.tracker_rows import tracker_rows
 from kohort.pipeline.live.watching import NEVER, watched
 from kohort.pipeline.silver.record_rows import SilverRows
@@ -53,9 +53,8 @@ def alerts(
                 for number, start, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     silver = SilverRows("", 0)
                     silver_tables = (table for chunk in read(number, start, end) for table in silver.add(chunk))
-                    columns: list[list[Any]] = [
-                        list(values) for values in zip(*tracker_rows(silver_tables), strict=True)
-                    ]
+                    rows = ((*place, row_text(row)) for *place, row in tracker_rows(silver_tables))
+                    columns: list[list[Any]] = [list(values) for values in zip(*rows, strict=True)]
                     if columns:
                         kinds = (pa.string(), pa.int32(), pa.int64(), pa.string())
                         arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]

@@ -53,7 +53,7 @@ class LastGenerations:
                 parts = {(row["topic"], part): row["member_id"] for part in row["parts"]}
                 owners.setdefault(row["group_id"], {}).update(parts)
         commits = self._commits(owners, min(since.values(), default=0) - LOOK_BACK_MS)
-        from_events = self._read_events(since, {group_id: row["ts_ms"] for group_id, row in newest.items()})
+        from_events = self.read_events(since, {group_id: row["ts_ms"] for group_id, row in newest.items()})
         return {
             group_id: KnownGroup(
                 generation_ms=newest[group_id]["ts_ms"] if group_id in newest else -1,
@@ -88,7 +88,7 @@ class LastGenerations:
             commits.setdefault(group_id, {})[owner] = member_commits(sorted(ts_ms - ahead for ts_ms in moments))
         return commits
 
-    def _read_events(
+    def read_events(
         self, since: Mapping[str, int], generations: Mapping[str, int]
     ) -> dict[str, tuple[int | None, frozenset[str] | None]]:
         """Return start and missing members of each group's rebalance.

@@ -79,6 +79,11 @@ class OpenRebalances:
     def reported(self) -> int:
         return sum(bool(rebalance.reported) for rebalance in self._open.values())
 
+    @property
+    def states(self) -> dict[str, str]:
+        """State of each group that is in a rebalance."""
+        return {group_id: rebalance.state for group_id, rebalance in list(self._open.items())}
+
     def _over(self, group_id: str, now_ms: int) -> Alert | None:
         rebalance = self._open.pop(group_id)
         if not rebalance.reported:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kohort.pipeline.arrow_types import rows_of
-from kohort.pipeline.live.tracker import Commits, Epoch, Generation, Gone, Joined, Row, row_text
+from kohort.pipeline.live.tracker import Commits, Epoch, Generation, Gone, Joined, Row
 from kohort.pipeline.silver.silver_rows import GroupRecord
 from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS
 
@@ -25,8 +25,8 @@ _OF_COMMITS = pa.schema(
 )  # Schema with plain texts: dictionaries differ between runs of records, and irregular commits have none.
 
 
-def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, int, int, str]]:
-    """Yield (group id, partition, offset, row as JSON) for one partition's records in order.
+def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, int, int, Row]]:
+    """Yield (group id, partition, offset, row) for one partition's records in order.
 
     Commits give one row per time.
     """
@@ -46,18 +46,17 @@ def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, 
     for record in records:
         row = _of_record(record, clients.get(record.offset, []))
         if row is not None:
-            yield record.group_id, record.partition, record.offset, row_text(row)
+            yield record.group_id, record.partition, record.offset, row
 
 
-def _of_commits(tables: list[pa.Table]) -> Iterator[tuple[str, int, int, str]]:
+def _of_commits(tables: list[pa.Table]) -> Iterator[tuple[str, int, int, Row]]:
     if not tables:
         return
     table = pa.concat_tables(tables)
     real = pc.and_(pc.invert(table["is_tombstone"]), pc.invert(pc.equal(pc.fill_null(table["txn"], ""), "aborted")))
     moments = table.filter(real).group_by(["group_id", "partition", "commit_ts_ms"]).aggregate([("offset", "max")])
     for row in moments.to_pylist():
-        text = row_text(Commits(row["commit_ts_ms"]))
-        yield row["group_id"], row["partition"], row["offset_max"], text
+        yield row["group_id"], row["partition"], row["offset_max"], Commits(row["commit_ts_ms"])
 
 
 def _of_record(record: GroupRecord, clients: list[tuple[str, str]]) -> Row | None:

@@ -38,6 +38,7 @@ __all__ = ["OFFSETS_TOPIC", "Part", "SourceCluster", "WireError"]
 FETCH_BYTES = 8 << 20
 READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _EARLIEST, LATEST = -2, -1
+_LISTED_AT_ONCE = 2_000  # partitions per ListOffsets request; brokers reject much larger ones
 _WHY_NOT = {
     ErrorCode.unknown_topic_or_partition: "isn't there: no group has ever committed or joined",
     ErrorCode.topic_authorization_failed: "is closed to this user: it needs Describe and Read on that topic",
@@ -82,30 +83,31 @@ class SourceCluster:
             isolation_level: 1 makes the last offset the last stable offset, 0 the end of the log.
         """
         brokers = {broker.node_id: broker for broker in topics.brokers}
-        by_leader: dict[int, dict[str, list[int]]] = {}
+        by_leader: dict[int, list[tuple[str, int]]] = {}
         for topic in topics.topics:
             for part in topic.partitions:
                 if part.leader_id in brokers and topic.name:
-                    by_leader.setdefault(part.leader_id, {}).setdefault(topic.name, []).append(part.partition_index)
+                    by_leader.setdefault(part.leader_id, []).append((topic.name, part.partition_index))
         offsets = {}
-        for leader, partitions_by_topic in by_leader.items():
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=isolation_level,
-                topics=tuple(
-                    ListOffsetsTopic(
-                        name=name,
-                        partitions=tuple(ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in parts),
-                    )
-                    for name, parts in partitions_by_topic.items()
-                ),
-            )
+        for leader, places in by_leader.items():
             broker = brokers[leader]
-            answer = self.connection(broker.host, broker.port).ask(LIST_OFFSETS, request)
-            for topic in answer.topics:
-                for part in topic.partitions:
-                    if part.error_code == 0:
-                        offsets[(topic.name, part.partition_index)] = part.offset
+            for start in range(0, len(places), _LISTED_AT_ONCE):
+                parts_by_topic: dict[str, list[ListOffsetsPartition]] = {}
+                for name, number in places[start : start + _LISTED_AT_ONCE]:
+                    requested_part = ListOffsetsPartition(partition_index=number, timestamp=timestamp)
+                    parts_by_topic.setdefault(name, []).append(requested_part)
+                request = ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=isolation_level,
+                    topics=tuple(
+                        ListOffsetsTopic(name=name, partitions=tuple(parts)) for name, parts in parts_by_topic.items()
+                    ),
+                )
+                answer = self.connection(broker.host, broker.port).ask(LIST_OFFSETS, request)
+                for topic in answer.topics:
+                    for part in topic.partitions:
+                        if part.error_code == 0:
+                            offsets[(topic.name, part.partition_index)] = part.offset
         return offsets
 
     def close(self) -> None:

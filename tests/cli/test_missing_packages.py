@@ -30,8 +30,8 @@ CASES = [
     (ANALYSIS, "analyze", ("analyze", "FILE")),
     (ANALYSIS, "pipeline", ("analyze", "--engine", "spark", "FILE")),
     (ANALYSIS, "pipeline", ("analyze", "--cluster", "local[1]", "FILE")),
-    (ANALYSIS, "pipeline", ("analyze", "--follow", "127.0.0.1:1")),
-    (SPARK, "pipeline", ("analyze", "--follow", "127.0.0.1:1")),
+    ("numpy,pyarrow,prometheus_client", "analyze", ("follow", "127.0.0.1:1", "--metrics-port", "0")),
+    (SPARK, "pipeline", ("follow", "--engine", "spark", "127.0.0.1:1", "--metrics-port", "0")),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from threading import Lock
 from typing import Any
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
@@ -12,6 +13,9 @@ from kohort.control.http.lag_metrics import of_groups
 from kohort.control.http.login_metrics import of_logins
 from kohort.control.http.metrics import Counts, read_counters, read_gauges
 from kohort.pipeline.live.follow_metrics import FollowMetrics
+from kohort.pipeline.live.group_log import GroupLog
+from kohort.pipeline.live.group_metrics import GroupMetrics
+from kohort.pipeline.live.log_ends import LogEnds
 from tests.control.talking import Lab
 from tests.docs.rule_reasons import REASONS
 from tests.docs.sources import ROOT
@@ -46,7 +50,11 @@ def metrics(mark: str) -> str:
         of_broker = [*read_gauges(cluster), *of_groups(cluster), *of_logins(cluster), *read_counters(Counts(), cluster)]
     finally:
         lab.stage.close()
-    following = FollowMetrics().registry._collector_to_names
+    of_follower = FollowMetrics().registry._collector_to_names
+    followed_groups = GroupMetrics(GroupLog(), LogEnds(), dict, lambda: 0, Lock()).collect()
+    following = (
+        (family, getattr(collector, "_labelnames", ())) for collector in of_follower for family in collector.collect()
+    )
     lines = [
         "# Metrics",
         "",
@@ -58,11 +66,10 @@ def metrics(mark: str) -> str:
         "",
         "## Of a run that follows a cluster",
         "",
-        "`kohort analyze --follow --metrics-port 9100` serves them at `/metrics`. They are updated with each "
-        "report. The first 500 groups and 1,000 clients have their own rows; further ones share `(others)`.",
-        *_families(
-            (family, getattr(collector, "_labelnames", ())) for collector in following for family in collector.collect()
-        ),
+        "`kohort follow` serves them at port 9464, path `/metrics`. Those that begin with `kohort_` are updated with each "
+        "report; the first 500 groups and 1,000 clients have their own rows, and further ones share `(others)`. Those "
+        "that begin with `kafka_` are read from the log, also by a process that continues a previous one.",
+        *_families([*following, *((family, getattr(family, "_labelnames", ())) for family in followed_groups)]),
     ]
     return "\n".join(lines) + "\n"
 

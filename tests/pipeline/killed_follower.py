@@ -48,7 +48,7 @@ PATIENCE_S = 1_200
 
 @dataclass
 class Follower:
-    """`kohort analyze --follow` and all its processes."""
+    """`kohort follow --engine spark` and all its processes."""
 
     address: str
     out: Path
@@ -62,12 +62,15 @@ class Follower:
 
     def start(self) -> None:
         """Start or continue the follower."""
-        command = [sys.executable, "-m", "kohort.cli", "analyze", "--follow", self.address, "--out", str(self.out)]
+        command = [sys.executable, "-m", "kohort.cli", "follow", self.address, "--out", str(self.out)]
         self.starts += 1
         self.started_at = time.monotonic()
         with self.out.with_suffix(".said").open("ab") as said:
             self.process = subprocess.Popen(
-                [*command, "--cluster", "local[2,4]"], stdout=said, stderr=said, start_new_session=True
+                [*command, "--engine", "spark", "--cluster", "local[2,4]", "--metrics-port", "0"],
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
 
     @property

@@ -193,7 +193,7 @@ def test_issues_keep_own_words_only(tmp_path: Path) -> None:
 
 
 def test_command_rejects_other_engines(tmp_path: Path) -> None:
-    for options in (["--follow"], ["--engine", "spark"], ["--cluster", "local[2]"], ["--out", "s3://bucket/x"]):
+    for options in (["--engine", "spark"], ["--cluster", "local[2]"], ["--out", "s3://bucket/x"]):
         outcome = CliRunner().invoke(analyze, ["localhost:9092", "--anonymize", *options])
         assert outcome.exit_code == 2, options
         assert "Error: --anonymize " in outcome.output, options

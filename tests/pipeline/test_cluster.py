@@ -121,7 +121,8 @@ def test_spark_connect_alerts_are_printed_locally(connect: str, tmp_path: Path) 
     with Cluster(seed=1) as kafka:
         world = World(kafka, 1)
         world.ts_ms = round(time.time() * 1000) - 60_000
-        command = [*COMMAND, "--follow", kafka.bootstrap, "--out", str(tmp_path), "--cluster", connect]
+        command = [*COMMAND[:-1], "follow", kafka.bootstrap, "--engine", "spark", "--cluster", connect]
+        command += ["--metrics-port", "0", "--out", str(tmp_path)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         told = []

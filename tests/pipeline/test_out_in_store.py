@@ -237,7 +237,6 @@ def test_other_errors_are_not_a_stores() -> None:
     [
         (("--out", "ftp://host/incident"), "unknown store ftp://"),
         (("--out", "s3://"), "a bucket is missing"),
-        (("--out", "s3://bucket/x", "--follow"), "--follow requires a folder"),
     ],
 )
 def test_unwritable_addresses(

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.cli.analyze_options import exit_code
+from kohort.cli.follow import follow as follow_command
 from kohort.pipeline import terminal
 from kohort.pipeline.analysis.analysis_run import Outcome
 from kohort.pipeline.report.all_clear import SOURCES
@@ -28,6 +29,8 @@ SLOW = finding()
 SKEW = finding(group="views", rule="R19", severity="warning", text="lag piles up", evidence={})
 NOTE = finding(rule="R17", severity="info", text="a slow start", evidence={})
 OUTCOME = Outcome([SLOW, NOTE, SKEW], [health("calm", 1)], [], None)
+
+WITH_SPARK = ("--engine", "spark", "127.0.0.1:1", "--metrics-port", "0")
 
 
 class Screen(io.StringIO):
@@ -202,24 +205,37 @@ def test_help_lists_outputs() -> None:
     [
         ([], 2, "Missing argument"),
         (["/nowhere/at/all"], 1, "nothing to analyse"),
-        (["--follow", "/nowhere/at/all"], 2, "--follow requires one bootstrap address"),
+        (["--follow", "b:9092"], 2, "kohort follow HOST:9092"),
         (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
         (["--last", "2 weeks", "b:9092"], 2, "invalid duration '2 weeks'"),
         (["--since", "yesterday", "b:9092"], 2, "invalid time 'yesterday'"),
         (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
         (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last cannot be combined with --since"),
-        (["--follow", "b:9092", "c:9092"], 2, "--follow requires one bootstrap address"),
-        (["--follow", "b:9092", "/nowhere/at/all"], 2, "/nowhere/at/all: no such file"),
-        (["--follow", "--last", "2h", "b:9092"], 2, "--follow cannot be combined with"),
-        (["--metrics-port", "0", "b:9092"], 2, "--metrics-port requires --follow"),
-        (["--webhook", "http://h/", "b:9092"], 2, "--webhook requires --follow"),
-        (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is not a webhook address"),
         (["--fail-on", "info", "b:9092"], 2, "is not one of 'warning', 'critical'"),
     ],
 )
 def test_impossible_options(arguments: list[str], code: int, words: str) -> None:
     result = CliRunner().invoke(analyze, arguments)
     assert result.exit_code == code
+    assert words in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["/nowhere/at/all"], "expected one bootstrap address"),
+        (["b:9092", "c:9092"], "expected one bootstrap address"),
+        (["b:9092", "/nowhere/at/all"], "/nowhere/at/all: no such file"),
+        (["--webhook", "h/x", "b:9092"], "'h/x' is not a webhook address"),
+        (["--every", "2 weeks", "b:9092"], "--every: invalid duration '2 weeks'"),
+        (["--cluster", "local[2]", "b:9092"], "--cluster requires --engine spark"),
+        (["--out", "s3://bucket/x", "b:9092"], "kohort follow requires a folder"),
+    ],
+)
+def test_impossible_options_of_follow(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(follow_command, arguments)
+    assert result.exit_code == 2
     assert words in result.output
     assert "Traceback" not in result.output
 
@@ -290,7 +306,7 @@ def test_following_ends_on_an_interrupt(
     monkeypatch.setattr("kohort.pipeline.session.spark_session", started)
     monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    result = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    result = CliRunner().invoke(follow_command, [*WITH_SPARK, "--out", str(tmp_path)])
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert result.exit_code == 0, result.output
     assert "refused" not in result.output
@@ -302,10 +318,10 @@ def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp
             os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("it hangs")
 
-    monkeypatch.setattr("kohort.cli.analyze.AGAIN_S", 0.0)
+    monkeypatch.setattr("kohort.cli.follow.AGAIN_S", 0.0)
     monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
     monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
-    result = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    result = CliRunner().invoke(follow_command, [*WITH_SPARK, "--out", str(tmp_path)])
     assert result.exit_code == 130, result.output
 
 
@@ -321,9 +337,10 @@ def test_unusable_output_folder(tmp_path: Path) -> None:
     assert f"--out {log}: expected a folder, but a file exists there" in tried(str(log), "--out", str(log))
     assert "a file exists there" in tried(str(log), "--out", str(log / "below"))
     (tmp_path / "followed" / "checkpoints").mkdir(parents=True)
-    assert "contains data collected by --follow" in tried(str(log), "--out", str(tmp_path / "followed"))
+    assert "contains data collected by kohort follow" in tried(str(log), "--out", str(tmp_path / "followed"))
     (tmp_path / "analysed" / "tables" / "silver").mkdir(parents=True)
-    assert "made without --follow" in tried("--follow", "127.0.0.1:1", "--out", str(tmp_path / "analysed"))
+    result = CliRunner().invoke(follow_command, [*WITH_SPARK, "--out", str(tmp_path / "analysed")])
+    assert "contains an analysis, not data of kohort follow" in result.output
 
 
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,203 @@
+"""Follower without Spark: state from the log, lags, metrics, and the files that ship with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry, generate_latest
+
+from kohort.client.security import OPEN
+from kohort.pipeline.job.log_follower import LogReader, ReportProcess
+from kohort.pipeline.live.follow_metrics import OTHERS, FollowMetrics
+from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
+from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
+from kohort.pipeline.live.log_ends import LogEnds
+from kohort.pipeline.sources.source_cluster import WireError
+from kohort.testing import Cluster
+from tests.pipeline.written_cluster import World
+
+NOW = 1_760_000_000_000
+SHIPPED = Path(__file__).parents[2] / "examples" / "follow"
+FINDINGS = Path(__file__).parents[2] / "docs"
+
+
+def feed_world(world: World, log: GroupLog, kafka: Cluster) -> LogReader:
+    reader = LogReader(kafka.bootstrap, OPEN, log, {}, Lock())
+    reader.poll(world.ts_ms)
+    return reader
+
+
+def text_of(log: GroupLog, ends: LogEnds, now_ms: int = NOW) -> str:
+    registry = CollectorRegistry()
+    registry.register(GroupMetrics(log, ends, lambda: {"held": "PreparingRebalance"}, lambda: now_ms, Lock()))
+    return generate_latest(registry).decode()
+
+
+def committed(groups: int, partitions: int) -> GroupLog:
+    log = GroupLog()
+    for number in range(groups):
+        log.groups[f"g{number}"] = LoggedGroup(committed={("t", part): 5 for part in range(partitions)})
+    return log
+
+
+def test_lag_counts_since_sample_without_record() -> None:
+    ends = LogEnds()
+    for minute, end in enumerate((10, 20, 30)):
+        ends.add(NOW + 60_000 * minute, {("t", 0): end})
+    now = NOW + 150_000
+    assert ends.lags([(("t", 0), 30)], now) == [(0, 0.0)]
+    assert ends.lags([(("t", 0), 20)], now) == [(10, 90.0)]
+    assert ends.lags([(("t", 0), 3)], now) == [(27, 150.0)]
+    assert ends.lags([(("t", 1), 3)], now) == [None]
+
+
+def test_lag_of_partition_added_later() -> None:
+    ends = LogEnds()
+    assert ends.lags([(("t", 0), 1)], NOW) == [None]
+    ends.add(NOW, {("t", 0): 10})
+    ends.add(NOW + 1_000, {("t", 0): 10, ("u", 0): 4})
+    assert ends.lags([(("u", 0), 1), (("t", 0), 10)], NOW + 2_000) == [(3, 2.0), (0, 0.0)]
+
+
+def test_log_gives_members_rebalances_and_offsets() -> None:
+    with Cluster(seed=1) as kafka:
+        world = World(kafka, 1)
+        world.append("orders", world.rebalance("orders"))
+        world.append("orders", world.rebalance("orders"))
+        log = GroupLog()
+        reader = feed_world(world, log, kafka)
+        group = log.groups["orders"]
+        assert group.tracked.members
+        assert sum(group.rebalances.values()) == 2
+        positions = dict(reader.positions)
+        reader.poll(world.ts_ms)
+        assert (dict(reader.positions), sum(group.rebalances.values())) == (positions, 2)
+        world.append("orders", world.rebalance("orders"))
+        saved = json.loads(json.dumps(log.saved()))
+        continued = GroupLog(saved)
+        later = LogReader(kafka.bootstrap, OPEN, continued, positions, Lock())
+        later.poll(world.ts_ms)
+        assert sum(continued.groups["orders"].rebalances.values()) == 3
+        reader.close()
+        later.close()
+
+
+def test_shorter_log_is_another_cluster() -> None:
+    with Cluster(seed=1) as kafka:
+        world = World(kafka, 1)
+        world.append("orders", world.rebalance("orders"))
+        reader = feed_world(world, GroupLog(), kafka)
+        reader.positions.update(dict.fromkeys(reader.positions, 1 << 40))
+        with pytest.raises(WireError, match="another cluster"):
+            reader.poll(world.ts_ms)
+        reader.close()
+
+
+def test_series_beyond_limits_are_counted() -> None:
+    log, ends = committed(MAX_GROUPS + 7, 3), LogEnds()
+    ends.add(NOW, {("t", part): 9 for part in range(3)})
+    text = text_of(log, ends)
+    assert 'kafka_consumergroup_series_beyond_limit{of="groups"} 7.0' in text
+    beyond = 3 * (MAX_GROUPS + 7) - MAX_PARTITIONS
+    assert f'kafka_consumergroup_series_beyond_limit{{of="partitions"}} {beyond}.0' in text
+    assert text.count("kafka_consumergroup_lag{") == MAX_PARTITIONS
+    assert text.count("kafka_consumergroup_members{") == MAX_GROUPS
+    assert 'kafka_consumergroup_group_topic_sum_lag{consumergroup="g0",topic="t"} 12.0' in text
+
+
+def test_clients_beyond_limit_share_series() -> None:
+    log = committed(1, 1)
+    log.groups["g0"].rebalances.update({("member_joined", f"c{n}"): 1 for n in range(5_000)})
+    text = text_of(log, LogEnds())
+    assert text.count("kafka_consumergroup_rebalances_total{") <= 2_001
+    assert f'client="{OTHERS}",consumergroup="g0"}} 3000.0' in text
+
+
+def test_failed_report_names_reason(tmp_path: Path) -> None:
+    reports = ReportProcess(["/bin/sh", "-c", "echo cannot read >&2; exit 1"], tmp_path)
+    assert not reports.finished()
+    reports.start()
+    with pytest.raises(WireError, match="cannot read"):
+        reports.finished(30)
+    assert not reports.finished()
+
+
+def exported() -> dict[str, set[str]]:
+    """Return the labels by metric."""
+    metrics: dict[str, set[str]] = {}
+    collectors = FollowMetrics().registry._collector_to_names
+    families = [(family, getattr(c, "_labelnames", ())) for c in collectors for family in c.collect()]
+    of_groups = GroupMetrics(GroupLog(), LogEnds(), dict, lambda: 0, Lock()).collect()
+    families += [(family, getattr(family, "_labelnames", ())) for family in of_groups]
+    for family, labels in families:
+        metrics[f"{family.name}_total" if family.type == "counter" else family.name] = set(labels)
+    return metrics
+
+
+def queries() -> Iterable[str]:
+    dashboard = json.loads((SHIPPED / "grafana" / "groups.json").read_text())
+    yield from (target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    yield from (variable["query"] for variable in dashboard["templating"]["list"] if variable["type"] == "query")
+    for group in rules():
+        yield from (rule["expr"] for rule in group["rules"])
+
+
+def rules() -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = yaml.safe_load((SHIPPED / "alerts.yml").read_text())["groups"]
+    return groups
+
+
+@pytest.mark.parametrize("query", list(queries()))
+def test_query_uses_exported_names(query: str) -> None:
+    names = set(re.findall(r"\b(?:kafka|kohort)_\w+", query))
+    metrics = exported()
+    assert names
+    assert names <= metrics.keys()
+    labels = set[str]().union(*(metrics[name] for name in names))
+    used = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"", query))
+    for listed in re.findall(r"(?:by|on|without)\s*\(([^)]*)\)", query):
+        used.update(word.strip() for word in listed.split(","))
+    for label in re.findall(r"label_values\(\w+, (\w+)\)", query):
+        used.add(label)
+    assert used <= labels
+
+
+def test_legends_use_exported_labels() -> None:
+    dashboard = json.loads((SHIPPED / "grafana" / "groups.json").read_text())
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            (name,) = set(re.findall(r"\b(?:kafka|kohort)_\w+", target["expr"]))
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= exported()[name], panel["title"]
+
+
+def test_alert_links_lead_to_headings() -> None:
+    for rule in rules()[0]["rules"]:
+        page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+        text = (FINDINGS.parent / page).read_text()
+        headings = [
+            re.sub(r"[^\w\s-]", "", line[3:]).strip().lower() for line in text.splitlines() if line[:3] == "## "
+        ]
+        assert not anchor or anchor in [re.sub(r"[-\s]+", "-", heading) for heading in headings], rule["alert"]
+
+
+def test_compose_mounts_shipped_files() -> None:
+    services = yaml.safe_load((SHIPPED / "compose.yaml").read_text())["services"]
+    for name, service in services.items():
+        assert service.keys() <= {
+            "image", "command", "volumes", "depends_on", "restart", "ports", "environment",
+        }, name  # fmt: skip
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert not source.startswith("./") or (SHIPPED / source).is_file(), volume
+    assert [document["kind"] for document in yaml.safe_load_all((SHIPPED / "kubernetes.yaml").read_text())] == [
+        "PersistentVolumeClaim",
+        "Deployment",
+        "Service",
+    ]

@@ -211,7 +211,7 @@ def _follow_with_spark(
         for number in _ENDS:  # again, because PySpark has replaced them
             _stop_on(number, stopping)
         try:
-            from kohort.pipeline.job.follow import follow
+            from kohort.pipeline.job.stream_follower import follow
 
             if is_connected(spark) and cluster.security.options:
                 say(_LOGIN_TRAVELS)

@@ -26,7 +26,7 @@ from kohort.pipeline.live.group_figures import figures_of
 from kohort.pipeline.live.group_log import GroupLog
 from kohort.pipeline.live.group_metrics import GroupMetrics
 from kohort.pipeline.live.last_generations import LastGenerations
-from kohort.pipeline.live.log_ends import LogEnds
+from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.live.tracker import Alert, Watched
 from kohort.pipeline.live.waited_for import KnownGroup
 from kohort.pipeline.live.watching import GAP_MS

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from kohort.pipeline.live.follow_metrics import OTHERS
 from kohort.pipeline.live.group_log import GroupLog
-from kohort.pipeline.live.log_ends import LogEnds
+from kohort.pipeline.live.sampled_ends import LogEnds
 
 MAX_GROUPS, MAX_PARTITIONS, MAX_REBALANCES = 1_000, 2_000, 2_000  # series beyond them are summed up or left out
 GROUP, TOPIC = "consumergroup", "topic"

@@ -15,7 +15,7 @@ from kohort.control.http.metrics import Counts, read_counters, read_gauges
 from kohort.pipeline.live.follow_metrics import FollowMetrics
 from kohort.pipeline.live.group_log import GroupLog
 from kohort.pipeline.live.group_metrics import GroupMetrics
-from kohort.pipeline.live.log_ends import LogEnds
+from kohort.pipeline.live.sampled_ends import LogEnds
 from tests.control.talking import Lab
 from tests.docs.rule_reasons import REASONS
 from tests.docs.sources import ROOT

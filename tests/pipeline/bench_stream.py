@@ -14,9 +14,9 @@ from pathlib import Path
 
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.offsets.offsets_topic_records import expiring_offset_value, offset_key
-from kohort.pipeline.job.follow import silver_stream
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.live_reports import OutputFolders
+from kohort.pipeline.job.stream_follower import silver_stream
 from kohort.pipeline.session import spark_session
 from kohort.protocol.batches import Record, build_batch
 from kohort.testing import Cluster

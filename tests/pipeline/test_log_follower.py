@@ -18,7 +18,7 @@ from kohort.pipeline.job.log_follower import LogReader, ReportProcess
 from kohort.pipeline.live.follow_metrics import OTHERS, FollowMetrics
 from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
-from kohort.pipeline.live.log_ends import LogEnds
+from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.sources.source_cluster import WireError
 from kohort.testing import Cluster
 from tests.pipeline.written_cluster import World

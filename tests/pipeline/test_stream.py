@@ -78,9 +78,9 @@ def to_its_end(start: Callable[[], Any]) -> Any:
 
 @pytest.mark.deep
 def test_restarted_stream_equals_batch(spark: Any, world: World, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
     from kohort.pipeline.job.live_reports import OutputFolders
+    from kohort.pipeline.job.stream_follower import silver_stream
     from kohort.pipeline.silver.rolling import roll
 
     print(f"KOHORT_SEED={SEED}")
@@ -107,9 +107,9 @@ def test_restarted_stream_equals_batch(spark: Any, world: World, tmp_path: Path)
 
 @pytest.mark.deep
 def test_rewritten_batch_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
     from kohort.pipeline.job.live_reports import OutputFolders
+    from kohort.pipeline.job.stream_follower import silver_stream
 
     register(spark)
     places = OutputFolders(tmp_path)
@@ -149,7 +149,7 @@ def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -
 
 @pytest.mark.deep
 def test_follow_survives_cluster_outage(spark: Any, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import follow
+    from kohort.pipeline.job.stream_follower import follow
 
     said: list[str] = []
     told: list[str] = []
@@ -194,7 +194,7 @@ def test_follow_survives_cluster_outage(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_unreachable_cluster_is_retried(spark: Any, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import follow
+    from kohort.pipeline.job.stream_follower import follow
 
     said: list[str] = []
     steps = count()

@@ -304,7 +304,7 @@ def test_following_ends_on_an_interrupt(
             raise ConnectionRefusedError(111, "Connection refused")
 
     monkeypatch.setattr("kohort.pipeline.session.spark_session", started)
-    monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
+    monkeypatch.setattr("kohort.pipeline.job.stream_follower.follow", follow)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     result = CliRunner().invoke(follow_command, [*WITH_SPARK, "--out", str(tmp_path)])
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
@@ -320,7 +320,7 @@ def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setattr("kohort.cli.follow.AGAIN_S", 0.0)
     monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
-    monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
+    monkeypatch.setattr("kohort.pipeline.job.stream_follower.follow", follow)
     result = CliRunner().invoke(follow_command, [*WITH_SPARK, "--out", str(tmp_path)])
     assert result.exit_code == 130, result.output
 

@@ -55,3 +55,57 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
 
 
 def out_place(out: str, *, following: bool = False) -> Place:
+    """Return the absolute location of --out.
+
+    Raises:
+        click.UsageError: The address can't be written to.
+    """
+    from kohort.pipeline.remote_path import SCHEMES, StoredPlace, is_stored, place_of
+
+    if not is_stored(out):
+        if scheme := _SCHEME.match(out):
+            schemes = ", ".join(f"{name}://" for name in SCHEMES)
+            raise click.UsageError(f"--out {out}: unknown store {scheme[1]}://; expected one of {schemes}")
+        return Path(out).absolute()
+    place = place_of(out)
+    assert isinstance(place, StoredPlace)
+    if not place.address.partition("://")[2]:
+        raise click.UsageError(
+            f"--out {out}: a bucket is missing; expected {place.scheme.rstrip(':')}://bucket/incident"
+        )
+    if following:
+        raise click.UsageError(
+            f"--out {out}: kohort follow requires a folder (with --cluster a shared one)"
+        )
+    return place
+
+
+@cache
+def notes_folder(out: Place) -> Path:
+    """Return the folder for Spark's log and tracebacks: the output folder, or a temporary one for output in a store."""
+    return out if isinstance(out, Path) else Path(tempfile.mkdtemp(prefix="kohort-"))
+
+
+def webhook_address(url: str | None) -> str | None:
+    from kohort.pipeline.live.webhook import checked_address
+
+    try:
+        return None if url is None else checked_address(url)
+    except ValueError as error:
+        raise click.UsageError(f"--webhook: {error}") from None
+
+
+def exit_code(outcome: Outcome, fail_on: str | None, accepted: Collection[str]) -> int:
+    """Return FINDINGS, INCONCLUSIVE or 0.
+
+    Args:
+        accepted: Sources that may be missing.
+    """
+    from kohort.pipeline.rules.finding import SEVERITIES
+
+    if fail_on is None:
+        return 0
+    grave = SEVERITIES[SEVERITIES.index(fail_on) :]
+    if any(finding["severity"] in grave for finding in outcome.findings):
+        return FINDINGS
+    return INCONCLUSIVE if outcome.missing(accepted) or not outcome.health else 0

@@ -74,9 +74,7 @@ def out_place(out: str, *, following: bool = False) -> Place:
             f"--out {out}: a bucket is missing; expected {place.scheme.rstrip(':')}://bucket/incident"
         )
     if following:
-        raise click.UsageError(
-            f"--out {out}: kohort follow requires a folder (with --cluster a shared one)"
-        )
+        raise click.UsageError(f"--out {out}: kohort follow requires a folder (with --cluster a shared one)")
     return place
 
 

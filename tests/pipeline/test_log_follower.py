@@ -20,7 +20,7 @@ from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
 from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.sources.source_cluster import WireError
-from kohort.testing import Cluster
+from kohort.testing import Cluster, SyncCluster
 from tests.pipeline.written_cluster import World
 
 NOW = 1_760_000_000_000
@@ -28,7 +28,7 @@ SHIPPED = Path(__file__).parents[2] / "examples" / "follow"
 FINDINGS = Path(__file__).parents[2] / "docs"
 
 
-def feed_world(world: World, log: GroupLog, kafka: Cluster) -> LogReader:
+def feed_world(world: World, log: GroupLog, kafka: SyncCluster) -> LogReader:
     reader = LogReader(kafka.bootstrap, OPEN, log, {}, Lock())
     reader.poll(world.ts_ms)
     return reader

@@ -141,9 +141,3 @@ def test_readiness_is_printed_and_written(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert not (out / "readiness.json").exists()
     assert 'id="readiness"' not in (out / "report.html").read_text()
-
-
-def test_readiness_rejects_following() -> None:
-    result = CliRunner().invoke(analyze, ["localhost:9092", "--follow", "--readiness"])
-    assert result.exit_code == 2
-    assert "--follow cannot be combined with --readiness" in result.output

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.pipeline.job import follow
+from kohort.pipeline.job import stream_follower
 
 
 class Query:
@@ -18,7 +18,7 @@ class Query:
 
 
 def test_late_worker_restarts_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "PAUSE_S", 0.0)
+    monkeypatch.setattr(stream_follower, "PAUSE_S", 0.0)
     said: list[str] = []
     outcomes = [RuntimeError("Error: Python worker failed to connect back.") for _ in range(2)]
 
@@ -27,7 +27,7 @@ def test_late_worker_restarts_stream(monkeypatch: pytest.MonkeyPatch) -> None:
             raise outcomes.pop()
         return Query()
 
-    streams = follow._Streams({"silver": start}, said.append)  # type: ignore[dict-item]
+    streams = stream_follower._Streams({"silver": start}, said.append)  # type: ignore[dict-item]
     for _ in range(3):
         assert streams.tend() == []
     assert outcomes == []
@@ -40,7 +40,7 @@ def test_unexpected_start_errors_are_raised() -> None:
         raise ValueError("no such source")
 
     with pytest.raises(ValueError, match="no such source"):
-        follow._Streams({"silver": start}, lambda _: None).tend()  # type: ignore[dict-item]
+        stream_follower._Streams({"silver": start}, lambda _: None).tend()  # type: ignore[dict-item]
 
 
 class Busy(Query):
@@ -65,10 +65,10 @@ class Busy(Query):
 @pytest.mark.parametrize(("looks", "finish_s", "last"), [(3, 30.0, 7), (1_000_000, 0.0, 6)])
 def test_stop_waits_briefly_for_batch(monkeypatch: pytest.MonkeyPatch, looks: int, finish_s: float, last: int) -> None:
     # the last report once covered less than the tables, on a machine with slow batches
-    monkeypatch.setattr(follow, "FINISH_S", finish_s)
-    monkeypatch.setattr(follow, "WAIT_S", 0.0)
+    monkeypatch.setattr(stream_follower, "FINISH_S", finish_s)
+    monkeypatch.setattr(stream_follower, "WAIT_S", 0.0)
     query = Busy(looks)
-    streams = follow._Streams({"silver": lambda: query}, lambda _: None)  # type: ignore[dict-item, return-value]
+    streams = stream_follower._Streams({"silver": lambda: query}, lambda _: None)  # type: ignore[dict-item, return-value]
     streams.tend()
     streams.stop()
     assert query.stopped

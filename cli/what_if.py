@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from kohort.pipeline.sources.window import Window
     from kohort.whatif.answer import Answer
 
-_FIGURES = {
-    "rebalances": "rebalances",
-    "stalled_partition_seconds": "partition-seconds without progress",
-    "group_stop_seconds": "whole group stopped, s",
-    "records_read_again": "records read again",
-    "seconds_to_stable": "time to stable, s",
-}
-
 
 @click.command("what-if")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
@@ -53,6 +45,12 @@ _FIGURES = {
 )
 @click.option("--suggest", is_flag=True, help="Try a bounded set of changes and print those that no other one beats.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the answer to an HTML page, with timelines of owners, stalls and rebalances.",
+)
 @anonymize_option
 @config_option
 @click.option("--since", metavar="MOMENT", help="Leave out what ended before: 2026-05-31T14:00, or 14:00 of today.")
@@ -65,6 +63,7 @@ def what_if(
     given_settings: tuple[str, ...],
     suggest: bool,
     as_json: bool,
+    report: Path | None,
     anonymize: bool,
     config: Path | None,
     since: str | None,
@@ -95,6 +94,8 @@ def what_if(
     except Exception as error:  # pyarrow's and the sources' failures have many types
         raise click.ClickException(visible(plain(error, with_spark=False))) from None
     answer = prediction.answer
+    if report is not None:
+        _write_report(report, prediction)
     if as_json:
         for line in json.dumps(prediction.as_json(), indent=1).splitlines():
             say(line)
@@ -194,15 +195,25 @@ def read_one_history(
     return histories[group]
 
 
+def _write_report(path: Path, prediction: Prediction) -> None:
+    from kohort.whatif.html_report import html_report
+
+    try:
+        path.write_text(html_report(prediction.answer, prediction.variant_names, prediction.efforts), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(visible(f"cannot write {path}: {error.strerror}")) from None
+    say(f"wrote {path}", err=True)
+
+
 def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> None:
-    from kohort.whatif.answer import crash_notice_s, text_timeline
+    from kohort.whatif.answer import ASSUMPTIONS, FIGURES, crash_notice_s, text_timeline
 
     observed, played = answer.calibration.observed, answer.calibration.played
     verdict = "reproduces the history" if answer.calibration.is_good else "does not reproduce the history"
     say(f"group {answer.group}: the play under its own settings {verdict}")
     for name in ("rebalances", "stalled_partition_seconds", "group_stop_seconds"):
         suffix = "" if name == "rebalances" else " (by commits)"
-        say(f"  {_FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
+        say(f"  {FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
     say()
     say("read from the history")
     for source in answer.sources:
@@ -217,7 +228,7 @@ def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> 
         effort = f", effort {efforts[variant.name]}" if variant.name in efforts else ""
         say()
         say(f"{variant.name}{effort}")
-        for name, title in _FIGURES.items():
+        for name, title in FIGURES.items():
             low, high = prediction.ranges[name]
             say(f"  {title:46} {prediction.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
         say(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
@@ -225,7 +236,4 @@ def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> 
         for line in text_timeline(prediction.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
             say(f"  {line}")
     say()
-    say(
-        "assumptions: the same starts, stops, crashes, pauses and records; client timings of the model clients; "
-        "ranges cover heartbeat phases and join order"
-    )
+    say(f"assumptions: {ASSUMPTIONS}")

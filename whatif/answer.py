@@ -18,6 +18,17 @@ from kohort.whatif.predict import SEEDS, Calibration, Prediction, summarize
 from kohort.whatif.script import Script, Sourced
 
 NOTICE = "seconds_to_notice_a_crash"
+FIGURES = {
+    "rebalances": "rebalances",
+    "stalled_partition_seconds": "partition-seconds without progress",
+    "group_stop_seconds": "whole group stopped, s",
+    "records_read_again": "records read again",
+    "seconds_to_stable": "time to stable, s",
+}
+ASSUMPTIONS = (
+    "the same starts, stops, crashes, pauses and records; client timings of the model clients; ranges cover heartbeat "
+    "phases and join order"
+)
 SHORT_MS = 600_000  # a longer script is played with fewer seeds
 FEWEST_SEEDS = 3
 

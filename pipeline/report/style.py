@@ -41,7 +41,7 @@ padding:.25rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}th{c
 tbody th{color:inherit}td.stayed{outline:1px solid var(--line);outline-offset:-3px;color:var(--soft)}
 td.heat1{background:color-mix(in srgb,var(--prepare) 15%,transparent)}td.heat2{background:color-mix(in srgb,var(--prepare) 30%,transparent)}
 td.heat3{background:color-mix(in srgb,var(--prepare) 45%,transparent)}td.heat4{background:color-mix(in srgb,var(--prepare) 60%,transparent)}
-td.n{text-align:right;font-variant-numeric:tabular-nums}tr:target,.card:target{outline:2px solid var(--focus)}[id]{scroll-margin-top:4rem}
+th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr:target,.card:target{outline:2px solid var(--focus)}[id]{scroll-margin-top:4rem}
 .chart{overflow-x:auto;margin:.2rem 0}.chart svg{min-width:44rem;width:100%;height:auto;display:block}
 svg a:focus-visible{outline:none}svg a:focus-visible rect{stroke:var(--focus);stroke-width:3}svg a text{text-decoration:underline}
 svg text{font-size:11px;fill:var(--fg);unicode-bidi:isolate}td,th{unicode-bidi:isolate}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,27 @@ def test_command_prints_variants(tmp_path: Path) -> None:
     assert [variant["name"] for variant in answer["variants"]] == ["as it was", "group.instance.id=static"]
     assert answer["variants"][1]["figures"]["rebalances"] == 0
     assert answer["variants"][0]["timeline"]["rebalances_ms"]
+
+
+def test_report_draws_each_variant(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    page, variant = tmp_path / "page.html", "partition.assignment.strategy=cooperative-sticky"
+    code, output = run(str(tmp_path), "--group", GROUP, "--set", variant, "--report", str(page))
+    assert code == 0, output
+    html = page.read_text(encoding="utf-8")
+    assert html.count(f"{variant}</text>") == 1
+    assert html.count("<title>rebalance</title>") == 8 + 12
+    stalls = re.findall(r"<title>no progress for ([\d.]+) s</title>", html)
+    assert sum(map(float, stalls)) == pytest.approx(16.9 + 39.9, rel=0.1)
+    assert {f"m{number}" for number in range(1, 5)} == set(re.findall(r"<title>(m\d)</title>", html))
+
+
+def test_unwritable_report_is_one_error(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    report = tmp_path / "absent" / "page.html"
+    code, output = run(str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--report", str(report))
+    assert code == 1
+    assert f"cannot write {report}: No such file or directory" in output.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

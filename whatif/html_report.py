@@ -1,0 +1,144 @@
+"""Page of an answer: figures of each variant, timelines of their plays on one axis, and what was read or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kohort.pipeline.report.style import page_head
+from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
+from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer, Variant, crash_notice_s
+from kohort.whatif.playing import Played
+from kohort.whatif.script import Script
+
+_ROW, _LOWEST_ROW, _HIGHEST_PLAY = 12, 1.5, 120
+_HEAD, _GAP = 20, 14
+
+
+def html_report(answer: Answer, variant_names: Collection[str], efforts: Mapping[str, int]) -> str:
+    """Render the page, without scripts and network access.
+
+    Args:
+        variant_names: Variants to show, besides the group's own settings.
+        efforts: Efforts of suggested variants.
+    """
+    own = answer.variants[0]
+    variants = [own, *(variant for variant in answer.variants[1:] if variant.name in variant_names)]
+    title = f"What if: {answer.group}"
+    parts = [
+        f"{page_head(title)}<body><h1>What if: {name(answer.group)}</h1>{_calibration(answer)}",
+        _figures(answer, variants, efforts) if answer.calibration.is_good else "",
+        _timelines(answer, variants),
+        _sources(answer),
+        f"<h2>Assumptions</h2><p>{esc(ASSUMPTIONS.capitalize())}.</p></body></html>\n",
+    ]
+    return "".join(parts)
+
+
+def _calibration(answer: Answer) -> str:
+    calibration = answer.calibration
+    if calibration.is_good:
+        verdict = "<p>The play under the group's own settings reproduces the history.</p>"
+    else:
+        failures = "".join(f"<li>{esc(failure)}</li>" for failure in calibration.failures)
+        verdict = (
+            "<p>Nothing is predicted: the play under the group's own settings does not reproduce the history.</p>"
+            f"<ul>{failures}</ul>"
+        )
+    rows = "".join(
+        f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{calibration.observed[figure]:.1f}</td>'
+        f'<td class="n">{calibration.played[figure]:.1f}</td></tr>'
+        for figure in ("rebalances", "stalled_partition_seconds", "group_stop_seconds")
+    )
+    return f"{verdict}{_table(('by commits', 'observed', 'played'), rows, numbers=True)}"
+
+
+def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]) -> str:
+    rows = []
+    for variant in variants:
+        prediction = answer.predictions[variant.name]
+        cells = []
+        for figure in FIGURES:
+            low, high = prediction.ranges[figure]
+            cells.append(
+                f'<td class="n">{prediction.figures[figure]:.1f} <span class="sure">{low:.1f} to {high:.1f}</span></td>'
+            )
+        cells.append(f'<td class="n">{crash_notice_s(variant.settings):.1f}</td>')
+        if efforts:
+            cells.append(f'<td class="n">{efforts.get(variant.name, 0)}</td>')
+        rows.append(f'<tr><th scope="row">{esc(variant.name)}</th>{"".join(cells)}</tr>')
+    columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if efforts else ()))
+    return f"<h2>Figures</h2>{_table(columns, ''.join(rows), numbers=True)}"
+
+
+def _timelines(answer: Answer, variants: list[Variant]) -> str:
+    """Draw one row per partition and variant: its owner by color, red while it stands still, lines for rebalances."""
+    script, colours = answer.script, Colours()
+    axis = Axis(script.begins_ms, script.end_ms)
+    row = max(_LOWEST_ROW, min(_ROW, _HIGHEST_PLAY / max(len(script.arrivals), 1)))
+    parts: list[str] = []
+    y = 0.0
+    for variant in variants:
+        played = answer.predictions[variant.name].example
+        parts.append(text(6, y + 13, variant.name, "on"))
+        parts += _play(played, script, axis, colours, y + _HEAD, row)
+        y += _HEAD + row * len(script.arrivals) + _GAP
+    drawing = chart(y + 16, parts, "Owners of partitions, and stalls, under each variant", axis)
+    quiet = f" {script.compressed_ms / 1000:.0f} s of quiet time are left out." if script.compressed_ms else ""
+    entries = [("lost", "no progress"), ("prepare", "rebalance"), ("unowned", "no owner"), *colours.names]
+    return (
+        f"<h2>Timelines</h2><figure>{drawing}<figcaption>Time from the first disturbance, one row per partition, "
+        f"for the play of each variant whose cost is in the middle.{quiet}</figcaption></figure>{legend(entries)}"
+    )
+
+
+def _play(played: Played, script: Script, axis: Axis, colours: Colours, top: float, row: float) -> list[str]:
+    parts = []
+    owners = _owners_of(played, script, axis.end_ms)
+    for number, partition in enumerate(sorted(script.arrivals)):
+        y = top + number * row
+        if row >= _ROW:
+            parts.append(label(y + row - 3, f"partition {partition}"))
+        parts.append(rect(axis.x(axis.start_ms), y, axis.x(axis.end_ms), row - 1, "unowned"))
+        for start_ms, end_ms, owner in owners.get(partition, []):
+            if end_ms > axis.start_ms:
+                span = Span(max(start_ms, axis.start_ms), end_ms, colours.of(owner), owner)
+                parts.append(bar(axis, span, y, row - 1))
+        stalls = [
+            Span(start_ms, end_ms, "lost", f"no progress for {(end_ms - start_ms) / 1000:.1f} s")
+            for start_ms, end_ms in played.stalls.get(partition, [])
+        ]
+        parts += [bar(axis, span, y, row - 1, 1) for span in thinned(axis, stalls, 1)]
+    height = row * len(script.arrivals) + 4
+    parts += [
+        rect(axis.x(ms), top - 4, axis.x(ms) + 1.5, height + 4, "prepare", "rebalance") for ms in played.rebalances
+    ]
+    return parts
+
+
+def _owners_of(played: Played, script: Script, end_ms: int) -> dict[int, list[tuple[int, int, str]]]:
+    """Return the owners of each partition with the begin and end of their ownership."""
+    periods: dict[int, list[tuple[int, int, str]]] = {partition: [] for partition in script.arrivals}
+    since: dict[tuple[str, int], int] = {}
+    for ms, member, partitions in played.owners:
+        for held in [held for held in since if held[0] == member and held[1] not in partitions]:
+            periods.setdefault(held[1], []).append((since.pop(held), ms, member))
+        for partition in partitions:
+            since.setdefault((member, partition), ms)
+    for (member, partition), ms in since.items():
+        periods.setdefault(partition, []).append((ms, end_ms, member))
+    return periods
+
+
+def _sources(answer: Answer) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{esc(source.element)}</th><td>{esc(source.value)}</td><td>{source.origin}</td>'
+        f"<td>{esc(source.rule)}</td></tr>"
+        for source in answer.sources
+    )
+    return f"<h2>Read from the history</h2>{_table(('', 'value', 'origin', 'rule'), rows)}"
+
+
+def _table(columns: Collection[str], rows: str, *, numbers: bool = False) -> str:
+    kind = ' class="n"' if numbers else ""
+    head = "".join(f'<th scope="col"{kind if number else ""}>{column}</th>' for number, column in enumerate(columns))
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

@@ -79,5 +79,5 @@ test('fails', async () => {
   await kohort.control.groups.commit('billing', { offsets: { '__consumer_offsets-0': 0 } })
   throw new Error('as meant')
 })
-test('leaves a gate', () => kohort.control.gates.gates.hold({ name: 'join-complete' }))
+test('leaves a gate', () => kohort.control.gates.hold({ name: 'join-complete' }))
 `

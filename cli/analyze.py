@@ -20,7 +20,7 @@ from kohort.cli.analyze_engine import (
     engine_for_names,
     opened_engine,
 )
-from kohort.cli.analyze_errors import kept, plain
+from kohort.cli.analyze_errors import one_line_errors
 from kohort.cli.analyze_options import (
     anonymize_option,
     exit_code,
@@ -29,9 +29,6 @@ from kohort.cli.analyze_options import (
     window_of,
 )
 from kohort.cli.connecting import config_option
-from kohort.cli.early_end import INTERRUPTED
-from kohort.pipeline.java import NoJavaError
-from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
 
 if TYPE_CHECKING:
@@ -129,9 +126,8 @@ def analyze(
     """
     if following:
         raise click.UsageError("--follow is a command of its own now: kohort follow HOST:9092")
-    place: Place = Path(out)
     with_spark = checked_engine(engine, master)
-    try:
+    with one_line_errors(out, with_spark):
         place = out_place(out)
         window = window_of(since, until, last, groups)
         engine = engine_for_names(place, with_spark) if anonymize else engine
@@ -139,15 +135,6 @@ def analyze(
         outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, readiness)
         if code := exit_code(outcome, fail_on, without):
             sys.exit(code)
-    except click.ClickException:
-        raise
-    except KeyboardInterrupt:
-        say("\nstopped early; no report was written")
-        sys.exit(INTERRUPTED)
-    except (ImportError, NoJavaError, NoSparkError) as error:
-        raise click.ClickException(visible(plain(error, with_spark))) from None
-    except Exception as error:  # Spark's failures have many types; the traceback goes to a file
-        raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(place)}") from None
 
 
 def find_inputs(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:

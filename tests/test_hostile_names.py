@@ -284,4 +284,4 @@ def test_commands_print_in_one_way_only() -> None:
         for path in (rooms / room).rglob("*.py")
         if re.search(r"^(?!.*get_help).*\b(click\.echo|print)\(", path.read_text(), re.MULTILINE)
     }
-    assert printing == {"cli/output.py", "cli/analyze.py", "cli/watch/__init__.py", "cli/demo.py", "cli/completion.py"}
+    assert printing == {"cli/output.py", "cli/follow.py", "cli/watch/__init__.py", "cli/demo.py", "cli/completion.py"}

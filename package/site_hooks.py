@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,12 +35,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def lay_out_packages() -> None:
+def lay_out_packages(folder: Path = IMPORTS) -> None:
     """Create a folder in which the installed packages have their import names.
 
     An editable install maps `kohort.testing` to the folder `testing`, which static readers of sources do not find.
+    Two processes may do it at once.
     """
-    home = IMPORTS / "kohort"
+    home = folder / "kohort"
     home.mkdir(parents=True, exist_ok=True)
     root = find_spec("kohort")
     assert root is not None
@@ -51,10 +53,11 @@ def lay_out_packages() -> None:
             sources[folder.parent.name] = Path(package.origin).parent
     for link in home.iterdir():
         if link.name not in sources or link.resolve() != sources[link.name].resolve():
-            link.unlink()
+            link.unlink(missing_ok=True)
     for name, source in sources.items():
-        if name != "__pycache__" and not (home / name).exists():
-            (home / name).symlink_to(source)
+        if name != "__pycache__":
+            with suppress(FileExistsError):
+                (home / name).symlink_to(source)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

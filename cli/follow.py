@@ -88,6 +88,7 @@ def follow(
     command continues from there. Exit code 0: stopped; 1: it failed; 2: the command line is wrong; 130: stopped at
     once.
     """
+    gc.enable()  # the command line runs without it
     place, with_spark = Path(out).absolute(), engine == SPARK
     with one_line_errors(out, with_spark):
         out_place(out, following=True)
@@ -137,7 +138,6 @@ def _follow_here(
     cluster: Source, files: list[Source], places: list[Path], out: Path, name: str, config: Path | None,
     webhook: str | None, metrics_port: int, every_s: float,
 ) -> None:  # fmt: skip
-    gc.enable()  # the command line runs without it
     prepare_folder(out, following=True, with_spark=False)
     with hidden_packages("hypothesis", "pandas"):
         from kohort.pipeline.job.log_follower import ReportProcess, follow_log, report_command
@@ -185,7 +185,6 @@ def _follow_with_spark(
 ) -> None:  # fmt: skip
     import pyspark  # noqa: F401 - before anything starts, so that a missing extra is named
 
-    gc.enable()
     prepare_folder(out, following=True, with_spark=True)
     say("starting Spark …")
     from kohort.pipeline.session import is_connected, spark_session

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -28,6 +29,7 @@ _CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\(([^()\s]+)\)")
 
 
+@event_priority(100)  # before mkdocstrings looks for the folder
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the version to the header, and lay out the packages as they are imported."""
     config.site_name = f"kohort {version('kohort')}"

@@ -11,7 +11,6 @@ from uuid import UUID
 
 import pytest
 
-from kohort.base.logs import log
 from kohort.protocol.api_keys import APIS, ApiSpec
 from kohort.protocol.messages import message_of
 from tests.support.broker import Broker
@@ -69,8 +68,9 @@ def prepared() -> tuple[TouchMeter, UUID]:
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 def test_touches_few_elements_between_yields(api: ApiSpec) -> None:
     meter, topic_id = prepared()
-    log.info("imports structlog, which is not measured")
-    if api.may_be_abandoned:  # it changes nothing, so a first request can do the imports, which are not measured
+    if (
+        api.may_be_abandoned or api.name == "update_features"
+    ):  # it changes nothing, so a first request can do the imports, which are not measured
         for request in requests_of(api, topic_id, PARTITIONS, 1):
             meter.send(request.frame)
     too_many = []

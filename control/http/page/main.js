@@ -60,7 +60,7 @@ async function act(method, path, body) {
   at('refused').textContent = ''
   await attempt(() => request(path, method, body))
   stale.groups = stale.group = true
-  await refreshLaboratory()
+  await attempt(refreshLaboratory)
 }
 
 async function refreshGroups() {

@@ -25,7 +25,7 @@ _PLACES = (
     ("broker-1:9093",),
     ("staging-1:9092",),
 )  # ports of the pages and addresses of a reader's clusters, which a test replaces; those of one line by ports in a row
-_READY = ("kohort serve", "kohort proxy")  # print one line when they are ready
+_READY = ("kohort serve", "kohort proxy", "kohort watch")  # print a line when they are ready, also for Ctrl-C
 _LISTEN = re.compile(r"--listen \S+")  # a command stops those that listen at the same address, and their clients
 _SERVER = re.compile(
     r"kohort (serve|proxy|watch(?!.* --once)|consume(?!.* -(e|c|o e@)\b)|analyze .*--follow)\b"

@@ -16,6 +16,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from tests.simulation.grouped import Grouped
 from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
+from tests.support.consumer_groups import vote_for_range
 
 GROUPS = ("orders", "billing", "refunds")
 STABLE_TOPICS = Grouped.STABLE_TOPICS
@@ -64,12 +65,10 @@ class Consumers(Grouped):
         gets_id = random.random() < 0.25
         regex = random.choice(REGEXES) if not gets_id and random.random() < 0.2 else None
         names = random.choice((("foo",), ("foo",), ("bar", "foo"), ("bar",), ("foo", COMES_AND_GOES)))
-        # no two assignors: in a tie each heartbeat of the only voter of one raises the epoch (`changes_assignor`)
-        assignor = random.choice((None, None, "range", "range"))
         return SimulatedConsumer(
             world=self, name=name, group_id=group, instance=instance,
             names=() if regex and random.random() < 0.7 else names, regex=regex, gets_id=gets_id,
-            assignor=assignor, rebalance_ms=rebalance_ms,
+            assignor=random.choice((None, None, "range", "uniform")), rebalance_ms=rebalance_ms,
         )  # fmt: skip
 
     def check_commit(self, member: Member, at: tuple[UUID, int], epoch: int) -> None:
@@ -171,6 +170,11 @@ class Consumers(Grouped):
     def comes_to_rest(self, rounds: int = 600) -> None:
         """Disable failures. Raises AssertionError if the groups do not stabilize."""
         self.nothing_fails()
+        self.broker.loop.wait(1_000)
+        for member in self.members:
+            member.listens()
+            if isinstance(member, SimulatedConsumer) and member.assignor:
+                vote_for_range(member)
         for number, group in enumerate(GROUPS):
             if any(isinstance(member, SimulatedConsumer) for member in self.members if member.group_id == group):
                 # A conversion without other changes leaves unassigned partitions unassigned; a new member does not.

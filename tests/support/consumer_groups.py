@@ -6,6 +6,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.whatif.clients.consumer_group_member import ConsumerMember
 
 
 def one_owner_each(coordinator: GroupCoordinator) -> None:
@@ -23,6 +24,15 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
         assert group.targets.keys() <= group.members.keys(), "target of an unknown member"
+
+
+def vote_for_range(member: ConsumerMember) -> None:
+    """Let a member vote for the range assignor in its next heartbeat.
+
+    If all voters do so, there is no tie, in which each heartbeat of an assignor's only voter raises the group epoch
+    (`changes_assignor`).
+    """
+    member.assignor, member.is_full = "range", True
 
 
 def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> set[tuple[UUID, int]]:

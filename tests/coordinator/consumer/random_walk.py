@@ -8,7 +8,7 @@ from typing import Any
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import Actor, Consumer, ConsumerWorld
-from tests.support.consumer_groups import left_to_nobody, one_owner_each
+from tests.support.consumer_groups import left_to_nobody, one_owner_each, vote_for_range
 
 
 class Walk:
@@ -36,8 +36,7 @@ class Walk:
         traits: dict[str, Any] = {"names": chance.choice([("foo",), ("foo", "bar"), ("bar",), ("foo",)])}
         if chance.random() < 0.2:
             traits = {"names": (), "regex": chance.choice(["foo.*", ".*"])}
-        # no two assignors: in a tie each heartbeat of the only voter of one raises the epoch (`changes_assignor`)
-        assignor = chance.choice([None, None, "range", "range"])
+        assignor = chance.choice([None, None, "range", "uniform"])
         return self.world.consumer(f"m{number}", instance=instance, assignor=assignor, **traits)
 
     def step(self) -> None:
@@ -170,6 +169,9 @@ class Walk:
         world = self.world
         self.write_all()
         self.check()
+        for actor in self.actors:
+            if isinstance(actor, Consumer) and actor.assignor:
+                vote_for_range(actor)
         world.converges(*self.actors, step_ms=1_000, rest=35)  # longer than any timeout
         self.check()
         shares = [actor.owned for actor in self.actors]

@@ -68,9 +68,8 @@ def prepared() -> tuple[TouchMeter, UUID]:
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 def test_touches_few_elements_between_yields(api: ApiSpec) -> None:
     meter, topic_id = prepared()
-    if (
-        api.may_be_abandoned or api.name == "update_features"
-    ):  # it changes nothing, so a first request can do the imports, which are not measured
+    changes_nothing = api.may_be_abandoned or api.name == "update_features"
+    if changes_nothing:  # so a first request can do the imports, which are not measured
         for request in requests_of(api, topic_id, PARTITIONS, 1):
             meter.send(request.frame)
     too_many = []

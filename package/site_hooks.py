@@ -37,13 +37,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def lay_out_packages(folder: Path = IMPORTS) -> None:
+def lay_out_packages() -> None:
     """Create a folder in which the installed packages have their import names.
 
     An editable install maps `kohort.testing` to the folder `testing`, which static readers of sources do not find.
     Two processes may do it at once.
     """
-    home = folder / "kohort"
+    home = IMPORTS / "kohort"
     home.mkdir(parents=True, exist_ok=True)
     root = find_spec("kohort")
     assert root is not None

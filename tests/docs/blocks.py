@@ -34,9 +34,8 @@ class Block:
     title: str = ""  # name of the file that contains it
     not_run: str = ""  # the reason why no test runs it
     fails: str = ""  # text in the output of a test that shows a bug
-    preparation: tuple[
-        str, ...
-    ] = ()  # commands that a test runs before the block: they start what a reader has already
+    # Commands that a test runs before the block: they start what a reader has already.
+    preparation: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"

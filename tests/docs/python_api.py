@@ -7,7 +7,6 @@ a public member of a public class returns.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -198,20 +197,14 @@ def entries() -> set[str]:
 
 
 @cache
-def _imports() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="kohort-docs-")
-
-
-@cache
 def _modules() -> ModulesCollection:
     """Return the packages as the site reads them."""
     import griffe  # not installed without the extra `docs`
 
     from package import site_hooks
 
-    folder = Path(_imports().name)  # its own one, because the site may be built at the same time
-    site_hooks.lay_out_packages(folder)
-    loader = griffe.GriffeLoader(search_paths=[folder])
+    site_hooks.lay_out_packages()
+    loader = griffe.GriffeLoader(search_paths=[site_hooks.IMPORTS])
     loader.load("kohort.testing", submodules=True)
     return loader.modules_collection
 

@@ -29,7 +29,7 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
 def vote_for_range(member: ConsumerMember) -> None:
     """Let a member vote for the range assignor in its next heartbeat.
 
-    If all voters do so, there is no tie, in which each heartbeat of an assignor's only voter raises the group epoch
+    Call it for all voters to end a tie, in which each heartbeat of an assignor's only voter raises the group epoch
     (`changes_assignor`).
     """
     member.assignor, member.is_full = "range", True

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kohort.pipeline.job.error_log import ErrorLog
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.silver.parquet_files import Writer, batch_folder, publish
 from kohort.pipeline.silver.ranges import event_ranges
@@ -132,7 +133,7 @@ def following_files(files: FollowedFiles | None, say: Callable[[str], None]) -> 
     if files is None:
         yield
         return
-    reported = set[tuple[Path, str]]()
+    errors = ErrorLog(say)
 
     def look() -> None:
         try:
@@ -140,9 +141,7 @@ def following_files(files: FollowedFiles | None, say: Callable[[str], None]) -> 
         except OSError as failure:  # a full disk, for example; the rows are kept in memory until the next poll
             files.problems[Path(failure.filename or "")] = failure.strerror or str(failure)
         for path, message in files.problems.items():
-            if (path, message) not in reported:
-                reported.add((path, message))
-                say(f"{path}: {message}; it will be read again")
+            errors.add(f"{path}: {message}; it will be read again")
 
     with looking(look, LOOK_EVERY_S, at_the_end=True):
         yield

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.job.error_log import ErrorLog
 from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.rebalance_poller import watching_groups
@@ -29,7 +30,7 @@ from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.live.tracker import Alert, Watched
 from kohort.pipeline.live.waited_for import KnownGroup
-from kohort.pipeline.live.watching import GAP_MS
+from kohort.pipeline.live.watching import extended
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Chunk
 from kohort.pipeline.sources.source_cluster import (
@@ -83,9 +84,7 @@ class LogReader:
             start = max(part.start, position or 0)
             if start < part.end:
                 alerts += self._read(replace(part, start=start), at_ms)
-        previous = self.watched
-        since_ms = at_ms if previous is None or at_ms - previous.until_ms > GAP_MS else previous.since_ms
-        self.watched = Watched(since_ms, at_ms)
+        self.watched = extended(self.watched, at_ms)
         with self._lock:
             return alerts + self._log.silences(self.watched)
 
@@ -216,7 +215,7 @@ def follow_log(
     positions = {int(part): offset for part, offset in saved.get("positions", {}).items()}
     silver = out / "tables" / "silver"
     files = FollowedFiles(list(places), silver, out / "checkpoints" / "files.json") if places else None
-    news, once, of_reports = NewFindings(), _Once(say), _Once(say)
+    news, once, of_reports = NewFindings(), ErrorLog(say), ErrorLog(say)
 
     def tell(message: Message) -> None:
         print_line(alert_line(message))
@@ -243,7 +242,7 @@ def follow_log(
             if not reports.finished(timeout_s):
                 return
         except WireError as error:
-            of_reports.say(f"no report was made: {error}")
+            of_reports.add(f"no report was made: {error}")
             return
         findings = json.loads((reports.out / "findings.json").read_text())
         metrics.report(((row["group"], row["rule"], row["severity"]) for row in findings), reports.took_s)
@@ -268,15 +267,14 @@ def follow_log(
                     poll_s = now_s
                     try:
                         for alert in reader.poll(now_ms()):
-                            message = Message(alert.group_id, alert.ts_ms, alert.kind, alert.severity, alert.text)
-                            alerts.hear_of_silences(message)
+                            alerts.hear_of_silences(Message.of(alert))
                         if now_s - ends_s >= ENDS_S:
                             ends_s, sample = now_s, reader.log_ends()
                             with lock:
                                 ends.add(now_ms(), sample)
                     except OSError as error:
                         metrics.stream(STREAM, False, polls)
-                        once.say(f"{error}; trying again every {POLL_S:.0f} s")
+                        once.add(f"{error}; trying again every {POLL_S:.0f} s")
                     else:
                         polls += 1
                         metrics.stream(STREAM, True, polls)
@@ -297,20 +295,3 @@ def follow_log(
                 take_report(alerts.hear, timeout_s=600.0)
         finally:
             reports.stop()
-
-
-class _Once:
-    """Prints each error once until the cluster responds again."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._reported = say, set[str]()
-
-    def say(self, text: str) -> None:
-        if text not in self._reported:
-            self._reported.add(text)
-            self._say(text)
-
-    def recovered(self) -> None:
-        if self._reported:
-            self._reported.clear()
-            self._say("reading again")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.job.error_log import ErrorLog
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.live.open_rebalances import Ask, OpenRebalances
 from kohort.pipeline.live.webhook import Message
@@ -25,8 +26,7 @@ class GroupWatch:
         tell: Callable[[Message], None],
         say: Callable[[str], None],
     ) -> None:
-        self._source, self._rebalances, self._tell, self._say = source, rebalances, tell, say
-        self._reported: set[str] = set()
+        self._source, self._rebalances, self._tell, self._errors = source, rebalances, tell, ErrorLog(say)
 
     def look(self, now_ms: int) -> None:
         """Poll once; the streams report an unreachable cluster."""
@@ -35,17 +35,12 @@ class GroupWatch:
         except OSError:
             return
         except (LookupError, TypeError, ValueError) as error:
-            self._once(f"cannot detect open rebalances: invalid response from the cluster ({error!r})")
+            self._errors.add(f"cannot detect open rebalances: invalid response from the cluster ({error!r})")
             return
         if cluster_state.closed:
-            self._once(f"cannot detect open rebalances: {cluster_state.closed}")
+            self._errors.add(f"cannot detect open rebalances: {cluster_state.closed}")
         for alert in self._rebalances.look(now_ms, cluster_state.groups, cluster_state.silent):
-            self._tell(Message(alert.group_id, alert.ts_ms, alert.kind, alert.severity, alert.text))
-
-    def _once(self, text: str) -> None:
-        if text not in self._reported:
-            self._reported.add(text)
-            self._say(text)
+            self._tell(Message.of(alert))
 
 
 @contextmanager

@@ -14,6 +14,13 @@ GAP_MS = 30_000  # time between two queries of the log end that interrupts the p
 NEVER = Watched(1 << 60, 0)  # nothing has been read to its end yet: no silence counts
 
 
+def extended(watched: Watched | None, now_ms: int) -> Watched:
+    """Return the period after the log was read to its end, which starts again after a gap."""
+    if watched is None or now_ms - watched.until_ms > GAP_MS:
+        return Watched(now_ms, now_ms)
+    return Watched(watched.since_ms, now_ms)
+
+
 @dataclass(slots=True)
 class WatchedUntil:
     """Driver side. To be called after each query of the log end."""
@@ -30,9 +37,7 @@ class WatchedUntil:
         """
         if not to_the_end:
             return
-        previous = self.watched
-        since_ms = now_ms if previous is None or now_ms - previous.until_ms > GAP_MS else previous.since_ms
-        self.watched = Watched(since_ms, now_ms)
+        self.watched = extended(self.watched, now_ms)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(self.path, json.dumps(self.watched))
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
+from kohort.pipeline.live.tracker import Alert
+
 TRIES = 5
 FIRST_PAUSE_S, TIMEOUT_S = 1.0, 10.0
 GATHER_S = 1.0  # alerts within this time are sent together
@@ -33,6 +35,10 @@ class Message:
     kind: str
     severity: str
     text: str
+
+    @classmethod
+    def of(cls, alert: Alert) -> Message:
+        return cls(alert.group_id, alert.ts_ms, alert.kind, alert.severity, alert.text)
 
 
 def checked_address(url: str) -> str:

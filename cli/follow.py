@@ -140,7 +140,8 @@ def _follow_here(
 ) -> None:  # fmt: skip
     prepare_folder(out, following=True, with_spark=False)
     with hidden_packages("hypothesis", "pandas"):
-        from kohort.pipeline.job.log_follower import ReportProcess, follow_log, report_command
+        from kohort.pipeline.job.log_follower import follow_log
+        from kohort.pipeline.job.report_process import ReportProcess, report_command
 
     stopping, requests = list[float](), list[int]()
 

@@ -7,23 +7,21 @@ made by `kohort analyze` in a child process, which reads the last hour from the 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.error_log import ErrorLog
+from kohort.pipeline.job.follow_output import FollowOutput
 from kohort.pipeline.job.following_files import FollowedFiles, following_files
-from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.rebalance_poller import watching_groups
-from kohort.pipeline.job.telling import alert_line, now_ms, telling
+from kohort.pipeline.job.report_process import ReportLoop, ReportProcess
+from kohort.pipeline.job.telling import Telling, now_ms, telling
 from kohort.pipeline.live.follow_metrics import FollowMetrics
-from kohort.pipeline.live.group_figures import figures_of
 from kohort.pipeline.live.group_log import GroupLog
 from kohort.pipeline.live.group_metrics import GroupMetrics
 from kohort.pipeline.live.last_generations import LastGenerations
@@ -48,6 +46,7 @@ from kohort.protocol.messages.metadata import MetadataResponse
 POLL_S, LOOK_S = 5.0, 0.5
 ENDS_S, SAVE_S = 30.0, 60.0  # intervals of log ends and of saving the state
 REPORT_S = 300.0
+LAST_REPORT_S = 600.0  # timeout of the report at the end
 RECORDS_AT_ONCE = 50_000
 STREAM = "log"
 
@@ -128,58 +127,6 @@ class LogReader:
         self._cluster.close()
 
 
-@dataclass
-class ReportProcess:
-    """Reports by `kohort analyze`, one at a time."""
-
-    command: Sequence[str]
-    out: Path
-    process: subprocess.Popen[bytes] | None = None
-    started_s: float = 0.0
-    took_s: float = 0.0
-
-    def start(self) -> None:
-        """Start a report unless one is being made."""
-        if self.process is not None:
-            return
-        self.out.mkdir(parents=True, exist_ok=True)
-        self.started_s = time.monotonic()
-        with (self.out / "report.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
-            )
-
-    def finished(self, timeout_s: float = 0.0) -> bool:
-        """Return whether a report has just been finished; the process is removed then.
-
-        Raises:
-            WireError: The report failed.
-        """
-        if self.process is None:
-            return False
-        try:
-            code = self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        self.process, self.took_s = None, time.monotonic() - self.started_s
-        if code:
-            lines = (self.out / "report.log").read_text(errors="replace").strip().splitlines()
-            raise WireError(lines[-1] if lines else f"exit code {code}")
-        return True
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-
-def report_command(address: str, places: Sequence[Path], out: Path, name: str, config: Path | None) -> list[str]:
-    """Return the command that analyzes the last hour."""
-    command = [sys.executable, "-m", "kohort", "analyze", address, *map(str, places), "--engine", "local"]
-    command += ["--last", "1h", "--out", str(out), "--name", name]
-    return command + (["--command-config", str(config)] if config is not None else [])
-
-
 def follow_log(
     address: str,
     out: Path,
@@ -209,89 +156,106 @@ def follow_log(
         places: Text logs and event logs, or folders of them, to follow together with the cluster.
         every_s: Interval of reports.
     """
-    state = out / "follow.json"
-    saved = json.loads(state.read_text()) if state.exists() else {}
-    log, ends, lock = GroupLog(saved.get("groups")), LogEnds(), Lock()
-    positions = {int(part): offset for part, offset in saved.get("positions", {}).items()}
     silver = out / "tables" / "silver"
     files = FollowedFiles(list(places), silver, out / "checkpoints" / "files.json") if places else None
-    news, once, of_reports = NewFindings(), ErrorLog(say), ErrorLog(say)
+    state, output = FollowedState(out / "follow.json"), FollowOutput(print_line, notify, metrics)
+    with (
+        closing(LogReader(address, security, state.log, state.positions, state.lock)) as reader,
+        telling(address, output.send, security) as alerts,
+        watching_groups(address, GroupLookup(state, silver, files), alerts.hear, say, security) as rebalances,
+        following_files(files, say),
+    ):
+        metrics.registry.register(GroupMetrics(state.log, state.ends, lambda: rebalances.states, now_ms, state.lock))
+        log_poll, report_loop = LogPoll(reader, state, alerts, metrics, say), ReportLoop(reports, output, alerts, say)
+        try:
+            while not until():
+                log_poll.run_if_due()
+                output.measure(rebalances, files)
+                if log_poll.count and (report_requested() or report_loop.is_due(every_s)):
+                    report_loop.start()
+                report_loop.take_finished()
+                state.save_if_due()
+                time.sleep(LOOK_S)
+            if log_poll.count:
+                state.save()
+                report_loop.start()
+                report_loop.take_finished(timeout_s=LAST_REPORT_S)
+        finally:
+            reports.stop()
 
-    def tell(message: Message) -> None:
-        print_line(alert_line(message))
-        notify(message)
-        metrics.alert(message)
 
-    def known_groups(since: Mapping[str, int]) -> dict[str, KnownGroup]:
-        with lock:
-            groups = log.known_groups(since)
-        if files is None:
+class FollowedState:
+    """State in memory, which a file keeps for the next start."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        saved = json.loads(path.read_text()) if path.exists() else {}
+        self.log, self.ends = GroupLog(saved.get("groups")), LogEnds()
+        self.positions = {int(part): offset for part, offset in saved.get("positions", {}).items()}
+        self.lock = Lock()  # held while the other attributes change, because metrics and alerts have other threads
+        self._saved_s = time.monotonic()
+
+    def save_if_due(self) -> None:
+        if time.monotonic() - self._saved_s >= SAVE_S:
+            self.save()
+
+    def save(self) -> None:
+        self._saved_s = time.monotonic()
+        with self.lock:
+            state = {"positions": dict(self.positions), "groups": self.log.saved()}
+        replace_text(self._path, json.dumps(state))
+
+
+class GroupLookup:
+    """What log and files show about groups with an open rebalance."""
+
+    def __init__(self, state: FollowedState, silver: Path, files: FollowedFiles | None) -> None:
+        self._state = state
+        self._generations = LastGenerations(silver) if files is not None else None
+
+    def __call__(self, since: Mapping[str, int]) -> dict[str, KnownGroup]:
+        with self._state.lock:
+            groups = self._state.log.known_groups(since)
+        if self._generations is None:
             return groups
         generations = {name: group.generation_ms for name, group in groups.items()}
-        for name, (started_ms, waited_for) in LastGenerations(silver).read_events(since, generations).items():
+        for name, (started_ms, waited_for) in self._generations.read_events(since, generations).items():
             groups[name] = replace(groups.get(name, KnownGroup()), started_ms=started_ms, waited_for=waited_for)
         return groups
 
-    def save() -> None:
-        with lock:
-            text = json.dumps({"positions": positions, "groups": log.saved()})
-        replace_text(state, text)
 
-    def take_report(hear: Callable[[Message], None], timeout_s: float = 0.0) -> None:
-        try:
-            if not reports.finished(timeout_s):
-                return
-        except WireError as error:
-            of_reports.add(f"no report was made: {error}")
+class LogPoll:
+    """Polls the log every POLL_S seconds, and log ends every ENDS_S seconds. Errors are printed once and retried."""
+
+    def __init__(
+        self, reader: LogReader, state: FollowedState, alerts: Telling, metrics: FollowMetrics,
+        say: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._reader, self._state, self._alerts, self._metrics = reader, state, alerts, metrics
+        self._errors = ErrorLog(say)
+        self._polled_s = self._ends_s = float("-inf")
+        self.count = 0  # of successful polls
+
+    def run_if_due(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._polled_s < POLL_S:
             return
-        findings = json.loads((reports.out / "findings.json").read_text())
-        metrics.report(((row["group"], row["rule"], row["severity"]) for row in findings), reports.took_s)
-        metrics.groups(figures_of(reports.out / "tables" / "gold"))
-        for message in news.among(findings, now_ms()):
-            hear(message)
-
-    polls = 0
-    poll_s = ends_s = report_s = float("-inf")
-    save_s = time.monotonic()
-    with (
-        closing(LogReader(address, security, log, positions, lock)) as reader,
-        telling(address, tell, security) as alerts,
-        watching_groups(address, known_groups, alerts.hear, say, security) as rebalances,
-        following_files(files, say),
-    ):
-        metrics.registry.register(GroupMetrics(log, ends, lambda: rebalances.states, now_ms, lock))
+        self._polled_s = now_s
         try:
-            while not until():
-                now_s = time.monotonic()
-                if now_s - poll_s >= POLL_S:
-                    poll_s = now_s
-                    try:
-                        for alert in reader.poll(now_ms()):
-                            alerts.hear_of_silences(Message.of(alert))
-                        if now_s - ends_s >= ENDS_S:
-                            ends_s, sample = now_s, reader.log_ends()
-                            with lock:
-                                ends.add(now_ms(), sample)
-                    except OSError as error:
-                        metrics.stream(STREAM, False, polls)
-                        once.add(f"{error}; trying again every {POLL_S:.0f} s")
-                    else:
-                        polls += 1
-                        metrics.stream(STREAM, True, polls)
-                        once.recovered()
-                metrics.open_rebalances(rebalances.reported)
-                metrics.file_events(files.events if files is not None else 0)
-                if polls and (report_requested() or now_s - report_s >= every_s):
-                    report_s = now_s
-                    reports.start()
-                take_report(alerts.hear)
-                if now_s - save_s >= SAVE_S:
-                    save_s = now_s
-                    save()
-                time.sleep(LOOK_S)
-            if polls:
-                save()
-                reports.start()
-                take_report(alerts.hear, timeout_s=600.0)
-        finally:
-            reports.stop()
+            self._poll(now_s)
+        except OSError as error:
+            self._metrics.stream(STREAM, False, self.count)
+            self._errors.add(f"{error}; trying again every {POLL_S:.0f} s")
+        else:
+            self.count += 1
+            self._metrics.stream(STREAM, True, self.count)
+            self._errors.recovered()
+
+    def _poll(self, now_s: float) -> None:
+        for alert in self._reader.poll(now_ms()):
+            self._alerts.hear_of_silences(Message.of(alert))
+        if now_s - self._ends_s >= ENDS_S:
+            sample = self._reader.log_ends()
+            self._ends_s = now_s
+            with self._state.lock:
+                self._state.ends.add(now_ms(), sample)

@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.analysis.analysis_run import Outcome, Progress
+from kohort.pipeline.job.follow_output import FollowOutput
 from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.live_reports import OutputFolders, Reports, passing_reason
-from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.job.rebalance_poller import watching_groups
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.job.telling import alert_line, now_ms, telling
+from kohort.pipeline.job.telling import telling
 from kohort.pipeline.job.tracking import alerts
-from kohort.pipeline.live.group_figures import figures_of
+from kohort.pipeline.live.follow_metrics import FollowMetrics
 from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kohort.pipeline.live.follow_metrics import FollowMetrics
-    from kohort.pipeline.live.open_rebalances import OpenRebalances
 
 TRIGGER_S = 2.0
 REBUILD_S = 60.0
@@ -183,13 +181,6 @@ def follow(
     Returns:
         The last outcome, or None if nothing was read.
     """
-
-    def tell(message: Message) -> None:
-        print_line(alert_line(message))
-        notify(message)
-        if metrics is not None:
-            metrics.alert(message)
-
     register(spark)
     folders, source = OutputFolders(out), Source(WIRE, address, security=security)
     starts = {
@@ -199,9 +190,10 @@ def follow(
     streams = _Streams(starts, say)
     files = FollowedFiles(list(places), folders.silver, folders.files, cluster) if places else None
     reports = Reports(spark, source, folders, say, cluster, files)
-    built_at, interrupted, news = time.monotonic(), False, NewFindings()
+    output = FollowOutput(print_line, notify, metrics or FollowMetrics())
+    built_at, interrupted = time.monotonic(), False
     with (
-        telling(address, tell, security) as alerts_in_order,
+        telling(address, output.send, security) as alerts_in_order,
         printing_alerts(folders.alerts, alerts_in_order.hear_of_silences),
         watching_groups(address, LastGenerations(folders.silver), alerts_in_order.hear, say, security) as rebalances,
         following_files(files, say),
@@ -212,13 +204,12 @@ def follow(
                     _keep_issue(folders, name, error, cluster)
                     interrupted = True
                 batch = streams.last_batch("silver")
-                if metrics is not None:
-                    _measure(metrics, rebalances, files, streams)
+                output.measure(rebalances, files)
+                streams.measure(output.metrics)
                 if time.monotonic() - built_at >= every_s and reports.is_due(batch):
                     if (outcome := reports.make(batch)) is not None:
-                        _measure_report(metrics, outcome, reports.took_s, out)
-                        for message in news.among(outcome.findings, now_ms()):
-                            alerts_in_order.hear(message)
+                        gold = out / "tables" / "gold"
+                        output.report(outcome.findings, gold, reports.took_s, alerts_in_order.hear)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
@@ -227,24 +218,6 @@ def follow(
     if reports.is_due(last) or (interrupted and reports.outcome is not None):
         return reports.make(last, all_groups=True) or reports.make(last, whatever=True, all_groups=True)
     return reports.outcome
-
-
-def _measure_report(metrics: FollowMetrics | None, outcome: Outcome, took_s: float, out: Path) -> None:
-    if metrics is not None:
-        metrics.report(_named(outcome), took_s)
-        metrics.groups(figures_of(out / "tables" / "gold"))
-
-
-def _measure(
-    metrics: FollowMetrics, rebalances: OpenRebalances, files: FollowedFiles | None, streams: _Streams
-) -> None:
-    metrics.open_rebalances(rebalances.reported)
-    metrics.file_events(files.events if files is not None else 0)
-    streams.measure(metrics)
-
-
-def _named(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
-    return ((row["group"], row["rule"], row["severity"]) for row in outcome.findings)
 
 
 class _Streams:

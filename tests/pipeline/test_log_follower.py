@@ -14,7 +14,8 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kohort.client.security import OPEN
-from kohort.pipeline.job.log_follower import LogReader, ReportProcess
+from kohort.pipeline.job.log_follower import LogReader
+from kohort.pipeline.job.report_process import ReportProcess
 from kohort.pipeline.live.follow_metrics import OTHERS, FollowMetrics
 from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics

@@ -107,6 +107,8 @@ def sampled_share(analysis: GroupAnalysis, start_ms: int, end_ms: int) -> float:
     if analysis.share is not None:  # log ends alone say little about a share group
         sampled = [np.array(lag.ms, np.int64) for lag in analysis.share.lags.values()]
     for moments in sampled:
+        if len(moments) < 2:
+            continue
         times = np.unique(moments[(moments >= start_ms) & (moments < end_ms)])
         gaps = np.diff(times)
         best = max(best, float(gaps[gaps <= CLOSE_MS].sum()) / max(1, end_ms - start_ms))

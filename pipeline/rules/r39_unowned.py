@@ -89,6 +89,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _unowned(analysis: GroupAnalysis, place: TopicPartition) -> _Unowned | None:
     """Return the longest period in which the partition had records and the group owned only others of its topic."""
     ends = analysis.group.ends[place]
+    if len(ends.sampled_ms) < 2:
+        return None
     has_records = np.flatnonzero(ends.log_end > ends.log_start)
     if not len(has_records):
         return None

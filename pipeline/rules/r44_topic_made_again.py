@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.inputs import PartitionCommits, TopicPartition
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, moment, several
 
@@ -53,10 +53,13 @@ def _skipped(analysis: GroupAnalysis, place: TopicPartition, at_ms: int) -> int:
     return int(earlier[-1]) if len(earlier) and len(after) and after[0] >= earlier[-1] else 0
 
 
+@once
 def made_again(analysis: GroupAnalysis) -> dict[str, tuple[int, bool]]:
     """Return by topic the time of its creation, and whether the log shows it."""
     times = {topic: (at_ms, False) for topic, at_ms in _by_offsets(analysis)}
     for (topic, _), ends in analysis.group.ends.items():
+        if len(ends.log_end) < 2:
+            continue  # a cluster is sampled once by an analysis, and may have tens of thousands of partitions
         back = np.flatnonzero(ends.log_end[1:] < SHARE_LEFT * ends.log_end[:-1])
         if len(back):
             at_ms = int(ends.sampled_ms[back[0] + 1])

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kohort.pipeline.live.last_generations import CLASSIC, is_eager, member_commits
-from kohort.pipeline.live.tracker import Alert, GroupState, Joined, Row, Watched, feed, look
+from kohort.pipeline.live.tracker import Alert, Epoch, Generation, GroupState, Row, Watched, feed, look
 from kohort.pipeline.live.tracker_rows import tracker_rows
 from kohort.pipeline.live.waited_for import KnownGroup, MemberCommits
 from kohort.pipeline.silver.record_rows import SilverRows
@@ -37,6 +37,7 @@ class LoggedGroup:
         committed: Committed offset by partition.
         commit_times: Times of the last commits by partition.
         rebalances: Number of generations and epochs by cause and client.
+        last_members: Members of the last generation or epoch. Under KIP-848 the records of members precede its record.
     """
 
     tracked: GroupState = field(default_factory=GroupState)
@@ -47,6 +48,10 @@ class LoggedGroup:
     committed: dict[TopicPartition, int] = field(default_factory=dict)
     commit_times: dict[TopicPartition, deque[int]] = field(default_factory=dict)
     rebalances: Counter[tuple[str, str]] = field(default_factory=Counter)
+    last_members: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.last_members = self.tracked.members
 
     def saved(self) -> dict[str, Any]:
         """Return the state as JSON values. Times of commits are left out: they matter for minutes only."""
@@ -98,10 +103,10 @@ class GroupLog:
         for group_id, in_group in rows.items():
             group = self.groups.setdefault(group_id, LoggedGroup())
             for _, row in sorted(in_group, key=lambda entry: entry[0]):
-                previous = (group.tracked.generation, dict(group.tracked.members))
+                generation = group.tracked.generation
                 alerts += feed(group_id, group.tracked, (row,), now_ms)
-                if not isinstance(row, Joined):
-                    self._count(group, *previous)
+                if isinstance(row, Generation | Epoch):
+                    self._count(group, generation)
         for name, table in tables:
             if name == "offset_commits":
                 self._commits(table)
@@ -134,9 +139,14 @@ class GroupLog:
         )
 
     @staticmethod
-    def _count(group: LoggedGroup, generation: int, members: dict[str, str]) -> None:
-        """Count a new generation or epoch, with the difference between its members and the previous ones as cause."""
-        state = group.tracked
+    def _count(group: LoggedGroup, generation: int) -> None:
+        """Count a new generation or epoch, with the difference between its members and the previous ones as cause.
+
+        Args:
+            generation: Number of the previous generation or epoch.
+        """
+        state, members = group.tracked, group.last_members
+        group.last_members = state.members
         if state.generation <= generation or not state.members:
             return
         joined = {client for member, client in state.members.items() if member not in members}

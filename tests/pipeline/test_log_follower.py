@@ -14,6 +14,10 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kohort.client.security import OPEN
+from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
+from kohort.coordinator.consumer.values import Kind, MemberMetadata
+from kohort.coordinator.modern.modern_values import Change, GroupEpoch
+from kohort.coordinator.modern.record_parts import key_of
 from kohort.pipeline.job.log_follower import LogReader
 from kohort.pipeline.job.report_process import ReportProcess
 from kohort.pipeline.live.follow_metrics import OTHERS, FollowMetrics
@@ -21,6 +25,7 @@ from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
 from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.sources.source_cluster import WireError
+from kohort.protocol.batches import Record
 from kohort.testing import Cluster, SyncCluster
 from tests.pipeline.written_cluster import World
 
@@ -88,6 +93,23 @@ def test_log_gives_members_rebalances_and_offsets() -> None:
         assert sum(continued.groups["orders"].rebalances.values()) == 3
         reader.close()
         later.close()
+
+
+def test_epochs_name_changed_clients() -> None:
+    additions = [Change(Kind.MEMBER, f"{name}-id", MemberMetadata(client_id=name)) for name in ("ada", "bob")]
+    removals = [Change(Kind.MEMBER, f"{name}-id", None) for name in ("ada", "bob")]
+    with Cluster(seed=1) as kafka:
+        world, log = World(kafka, 1), GroupLog()
+        for epoch, members in enumerate([additions[:1], additions[1:], [], removals[:1], removals[1:]], 1):
+            changes = [*members, Change(Kind.GROUP_EPOCH, None, GroupEpoch(epoch))]
+            keys = [key_of("orders", change.kind, change.name) for change in changes]
+            values = map(CONSUMER_RECORDS.value_of, changes)
+            world.append("orders", [Record(key, value, NOW) for key, value in zip(keys, values, strict=True)])
+        feed_world(world, log, kafka).close()
+        assert log.groups["orders"].rebalances == {
+            ("member_joined", "ada"): 1, ("member_joined", "bob"): 1, ("members_rejoined", ""): 1,
+            ("member_left", "ada"): 1,
+        }  # fmt: skip
 
 
 def test_shorter_log_is_another_cluster() -> None:

@@ -14,7 +14,7 @@ from kohort.pipeline.report.gathering import PageTables
 from kohort.pipeline.report.moves import matrices
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.share_member_table import share_member_table
-from kohort.pipeline.report.svg import Axis, Colours, esc, legend, name, sentence
+from kohort.pipeline.report.svg import Axis, Colours, command, legend, name, sentence
 from kohort.pipeline.report.words import headline, worst_severity
 
 
@@ -62,8 +62,8 @@ def _what_if(group: str, tables: PageTables) -> str:
     types = {row["group_type"] for row in tables.group_health}
     if not tables.rebalances or not types & {"classic", "consumer"}:
         return ""
-    command = f"kohort what-if SOURCE… --group {shlex.quote(group)} --suggest"
-    return f'<p class="soft">What would other settings have cost? <code>{esc(command)}</code></p>'
+    line = f"kohort what-if SOURCE… --group {shlex.quote(group)} --suggest"
+    return f'<p class="soft">What would other settings have cost? {command(line)}</p>'
 
 
 _NOT_IN_FULL = (

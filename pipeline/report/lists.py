@@ -6,7 +6,7 @@ from kohort.pipeline.gold.gold_rows import GroupHealthRow, RebalanceRow, Recomme
 from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.figures import AT_MOST, ESTIMATE, EXACT, down, waited, with_sureness
 from kohort.pipeline.report.results import FindingRow
-from kohort.pipeline.report.svg import esc, left_out, moment, name
+from kohort.pipeline.report.svg import esc, left_out, moment, name, sentence
 from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 300
@@ -65,7 +65,7 @@ def settings_table(rows: list[RecommendationRow]) -> str:
         f'<tr><th scope="row">{esc(row["setting"])}</th><td>{name(row["client"]) if row["client"] else ""}</td>'
         f"<td>{esc(_setting(row['setting'], row['current']))}</td><td>{_proposed(row)}</td>"
         f'<td>{esc(row["basis"])}</td><td class="n">{esc(row["sample_size"])}</td>'
-        f"<td>{esc(row['expected_effect'])}</td><td>{esc(row['confidence'])}</td></tr>"
+        f"<td>{sentence(row['expected_effect'], [])}</td><td>{esc(row['confidence'])}</td></tr>"
         for row in sorted(rows, key=lambda row: row["proposed"] is None)[:MOST_ROWS]
     )
     names = ("setting", "client", "now", "proposed", "basis", "samples", "effect", "confidence")

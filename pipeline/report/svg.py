@@ -33,13 +33,26 @@ def name(text: str) -> str:
     return f'<bdi title="{esc(text)}">{html.escape(short, quote=True)}</bdi>'
 
 
+def command(line: str) -> str:
+    """Render a command line, complete so that it can be copied."""
+    return f"<code>{esc(line)}</code>"
+
+
+# A command in a text, between backticks. A quoted argument may contain a backtick.
+_COMMAND = r"`kohort (?:'[^']*'|[^'`])*`"
+
+
 def sentence(text: str, names: Iterable[str]) -> str:
-    """Render a sentence, with these names in it marked."""
+    """Render a sentence, with these names and the commands in it marked."""
     sorted_names = sorted({visible(one) for one in names if one}, key=len, reverse=True)
-    if not sorted_names:
-        return esc(text)
-    parts = re.split(f"((?<![\\w.-])(?:{'|'.join(map(re.escape, sorted_names))})(?![\\w-]))", visible(text))
-    return "".join(name(part) if n % 2 else html.escape(part, quote=True) for n, part in enumerate(parts))
+    any_name = f"(?<![\\w.-])(?:{'|'.join(map(re.escape, sorted_names))})(?![\\w-])"
+    marked = f"{_COMMAND}|{any_name}" if sorted_names else _COMMAND
+    parts = re.split(f"({marked})", visible(text))
+    return "".join(_marked(part) if n % 2 else html.escape(part, quote=True) for n, part in enumerate(parts))
+
+
+def _marked(part: str) -> str:
+    return command(part[1:-1]) if re.fullmatch(_COMMAND, part) else name(part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,15 @@ def test_names_within_a_sentence() -> None:
     )
 
 
+def test_commands_within_a_sentence() -> None:
+    text = "kohort reads `x`; `kohort what-if --group 'c-1`' --set a=<b>` computes the cost of c-1"
+    assert sentence(text, ["c-1"]) == (
+        "kohort reads `x`; <code>kohort what-if --group &#x27;c-1`&#x27; --set a=&lt;b&gt;</code> computes the cost of "
+        "<bdi>c-1</bdi>"
+    )
+    assert sentence("`kohort what-if` computes the sum", []) == "<code>kohort what-if</code> computes the sum"
+
+
 def card_of(**differs: Any) -> str:
     return card("g0", 0, finding(evidence={}, **differs), {}, set())
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
+from kohort.pipeline.report.tables import table
 from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer, Variant, crash_notice_s
 from kohort.whatif.playing import Played
 from kohort.whatif.script import Script
@@ -49,7 +50,7 @@ def _calibration(answer: Answer) -> str:
         f'<td class="n">{calibration.played[figure]:.1f}</td></tr>'
         for figure in ("rebalances", "stalled_partition_seconds", "group_stop_seconds")
     )
-    return f"{verdict}{_table(('by commits', 'observed', 'played'), rows, numbers=True)}"
+    return f"{verdict}{table(('by commits', 'observed', 'played'), rows, numbers=True)}"
 
 
 def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]) -> str:
@@ -67,7 +68,7 @@ def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]
             cells.append(f'<td class="n">{efforts.get(variant.name, 0)}</td>')
         rows.append(f'<tr><th scope="row">{esc(variant.name)}</th>{"".join(cells)}</tr>')
     columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if efforts else ()))
-    return f"<h2>Figures</h2>{_table(columns, ''.join(rows), numbers=True)}"
+    return f"<h2>Figures</h2>{table(columns, ''.join(rows), numbers=True)}"
 
 
 def _timelines(answer: Answer, variants: list[Variant]) -> str:
@@ -135,10 +136,4 @@ def _sources(answer: Answer) -> str:
         f"<td>{esc(source.rule)}</td></tr>"
         for source in answer.sources
     )
-    return f"<h2>Read from the history</h2>{_table(('', 'value', 'origin', 'rule'), rows)}"
-
-
-def _table(columns: Collection[str], rows: str, *, numbers: bool = False) -> str:
-    kind = ' class="n"' if numbers else ""
-    head = "".join(f'<th scope="col"{kind if number else ""}>{column}</th>' for number, column in enumerate(columns))
-    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<h2>Read from the history</h2>{table(('', 'value', 'origin', 'rule'), rows)}"

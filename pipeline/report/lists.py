@@ -7,6 +7,7 @@ from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.figures import AT_MOST, ESTIMATE, EXACT, down, waited, with_sureness
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import esc, left_out, moment, name, sentence
+from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 300
@@ -25,11 +26,9 @@ def rebalance_table(page: str, rows: list[RebalanceRow], numbers: set[int]) -> s
     listed = [r for r in rows if r["rebalance_no"] in numbers]
     if not listed:
         return ""
-    head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
     body = "".join(_rebalance(page, r) for r in listed)
     return (
-        f'<details><summary>{len(rows)} rebalances</summary><div class="in"><div class="scroll" tabindex="0">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<details><summary>{len(rows)} rebalances</summary><div class="in">{table(_COLUMNS, body)}'
         f"{left_out(len(listed), len(rows), 'rebalances')}</div></details>"
     )
 
@@ -68,12 +67,8 @@ def settings_table(rows: list[RecommendationRow]) -> str:
         f"<td>{sentence(row['expected_effect'], [])}</td><td>{esc(row['confidence'])}</td></tr>"
         for row in sorted(rows, key=lambda row: row["proposed"] is None)[:MOST_ROWS]
     )
-    names = ("setting", "client", "now", "proposed", "basis", "samples", "effect", "confidence")
-    head = "".join(f'<th scope="col">{column}</th>' for column in names)
-    return (
-        f'<h3>Settings</h3><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
-        f"</table></div>{left_out(MOST_ROWS, len(rows), 'settings')}"
-    )
+    columns = ("setting", "client", "now", "proposed", "basis", "samples", "effect", "confidence")
+    return f"<h3>Settings</h3>{table(columns, body)}{left_out(MOST_ROWS, len(rows), 'settings')}"
 
 
 def _proposed(row: RecommendationRow) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow
 from kohort.pipeline.report.svg import esc, left_out
+from kohort.pipeline.report.tables import table
 
 _MOST_ROWS = 300
 
@@ -27,8 +28,6 @@ def quality_box(issues: list[DataIssueRow]) -> str:
     )
     return (
         '<h2 id="quality">Data quality</h2><section class="card warning" aria-label="Data quality">'
-        f"<p>{esc(short)}.</p>"
-        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">issue</th><th scope="col">where</th>'
-        f'<th scope="col">details</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        f"<p>{esc(short)}.</p>{table(('issue', 'where', 'details'), rows)}"
         f"{left_out(_MOST_ROWS, len(issues), 'issues')}</section>"
     )

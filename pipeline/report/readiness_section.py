@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kohort.pipeline.report.svg import esc, name, sentence
+from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.readiness import Readiness, Statement
 
 _SUBJECTS = {
@@ -26,11 +27,9 @@ def readiness_section(groups: list[Readiness]) -> str:
 
 def _box(group: Readiness) -> str:
     rows = "".join(_row(statement, group.group) for statement in group.statements)
-    head = "".join(f'<th scope="col">{column}</th>' for column in ("", "certainty", "fact", "what to do"))
     return (
         f"<details><summary><b>{name(group.group)}</b> {esc(group.verdict)}</summary>"
-        f'<div class="in"><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
-        "</table></div></div></details>"
+        f'<div class="in">{table(("", "certainty", "fact", "what to do"), rows)}</div></details>'
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kohort.pipeline.gold.share_gold_rows import ShareMemberRow
 from kohort.pipeline.report.svg import esc, left_out, name
+from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 100
@@ -17,13 +18,10 @@ def share_member_table(rows: list[ShareMemberRow]) -> str:
     if not rows:
         return ""
     order = sorted(rows, key=lambda row: (-(row["in_vain_s"] or 0), row["client"]))[:MOST_ROWS]
-    head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
     body = "".join(_member(row) for row in order)
     untold = _UNTOLD if all(row["records"] is None for row in rows) else ""
     return (
-        '<h3>Members and their records</h3><div class="scroll" tabindex="0">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"{left_out(len(order), len(rows), 'members')}{untold}"
+        f"<h3>Members and their records</h3>{table(_COLUMNS, body)}{left_out(len(order), len(rows), 'members')}{untold}"
     )
 
 

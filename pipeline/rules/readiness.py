@@ -52,54 +52,53 @@ class _Newest(NamedTuple):
     record: GroupRecord
     members: list[GroupMember]
 
+    @property
+    def are_consumers(self) -> bool:
+        """Whether the members are consumers, not threads of Kafka Streams, workers of Connect or others."""
+        return self.record.protocol_type == "consumer" and self.record.protocol != "stream"
+
 
 def can_move(analysis: GroupAnalysis) -> bool:
     """Return whether the group is a classic group of consumers, which could move."""
     newest = _newest(analysis)
-    return (
-        analysis.group_type == "classic"
-        and newest is not None
-        and newest.record.protocol_type == "consumer"
-        and newest.record.protocol != "stream"
-    )
+    return analysis.group_type == "classic" and newest is not None and newest.are_consumers
 
 
 def readiness(analysis: GroupAnalysis) -> Readiness:
     """Return what prevents group.protocol=consumer, what to change, what stays, and what is not known."""
-    statements = list(_of_other_type(analysis))
-    if not statements:
-        newest = _newest(analysis)
-        if newest is None:
-            statements.append(
-                Statement(
-                    "unknown",
-                    "unknown",
-                    "these sources contain no record of a generation with members, so neither assignors nor user data "
-                    "are known",
-                    "Analyze the offsets topic, too: give a bootstrap address or a copy of its segment files",
-                )
-            )
-        else:
-            statements += _blockers(analysis, newest)
-            statements += _changes(newest)
-            statements += _stays(newest)
-            statements += _not_in_logs(newest)
-    return Readiness(analysis.group_id, _verdict(analysis, statements), statements)
-
-
-def _verdict(analysis: GroupAnalysis, statements: list[Statement]) -> str:
-    blockers = [statement for statement in statements if statement.subject == "blocker"]
-    if analysis.group_type == "consumer":
-        return "uses the consumer protocol" if not blockers else "has not finished the move"
-    if analysis.group_type == "simple":
-        return "has no members that could move"
+    newest = _newest(analysis)
     if analysis.group_type != "classic":
+        statements = list(_of_other_type(analysis))
+    elif newest is None:
+        statements = [
+            Statement(
+                "unknown",
+                "unknown",
+                "these sources contain no record of a generation with members, so neither assignors nor user data "
+                "are known",
+                "Analyze the offsets topic, too: give a bootstrap address or a copy of its segment files",
+            )
+        ]
+    else:
+        statements = list(_blockers(analysis, newest))
+        if newest.are_consumers:
+            statements += [*_changes(newest), *_stays(newest.members), *_not_in_logs(newest.members)]
+    return Readiness(analysis.group_id, _verdict(analysis.group_type, newest, statements), statements)
+
+
+def _verdict(group_type: str, newest: _Newest | None, statements: list[Statement]) -> str:
+    blockers = [statement for statement in statements if statement.subject == "blocker"]
+    if group_type == "consumer":
+        return "uses the consumer protocol" if not blockers else "has not finished the move"
+    if group_type == "simple":
+        return "has no members that could move"
+    if group_type != "classic":
         return "has a protocol of its own"
     if any(statement.certainty == "certain" for statement in blockers):
         return "not ready"
     if blockers:
         return "probably not ready"
-    return "no known blocker" if _newest(analysis) is not None else "not known"
+    return "no known blocker" if newest is not None else "not known"
 
 
 def _newest(analysis: GroupAnalysis) -> _Newest | None:
@@ -241,8 +240,6 @@ def _old_clients(members: list[GroupMember]) -> Iterator[Statement]:
 
 def _changes(newest: _Newest) -> Iterator[Statement]:
     record, members = newest
-    if record.protocol_type != "consumer" or record.protocol == "stream":
-        return
     sessions = sorted({m.session_timeout_ms for m in members if m.session_timeout_ms})
     if sessions and sessions != [DEFAULT_SESSION_MS]:
         longest_ms = max(sessions)
@@ -268,10 +265,7 @@ def _changes(newest: _Newest) -> Iterator[Statement]:
         )
 
 
-def _stays(newest: _Newest) -> Iterator[Statement]:
-    record, members = newest
-    if record.protocol_type != "consumer" or record.protocol == "stream":
-        return
+def _stays(members: list[GroupMember]) -> Iterator[Statement]:
     timeouts = sorted({m.rebalance_timeout_ms for m in members if m.rebalance_timeout_ms})
     if timeouts:
         yield Statement(
@@ -285,10 +279,7 @@ def _stays(newest: _Newest) -> Iterator[Statement]:
         yield Statement("stays", "certain", f"{several(len(static), 'static id')} (group.instance.id) can stay")
 
 
-def _not_in_logs(newest: _Newest) -> Iterator[Statement]:
-    record, members = newest
-    if record.protocol_type != "consumer" or record.protocol == "stream":
-        return
+def _not_in_logs(members: list[GroupMember]) -> Iterator[Statement]:
     if any(member.subscription_version == 3 for member in members):
         likely = "librdkafka" if has_librdkafka_form(members) else "Java from 3.5, or franz-go"
         yield Statement(

@@ -5,28 +5,26 @@ Each element is observed, inferred by a rule, or unknown (`Script.sources`).
 
 from __future__ import annotations
 
-import itertools
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
-from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.readiness import has_librdkafka_form
+from kohort.pipeline.rules.readiness import DEFAULT_SESSION_MS, has_librdkafka_form
 from kohort.whatif.arrivals import arrivals_of, base_offset
 from kohort.whatif.clients.assignors import ASSIGNORS
+from kohort.whatif.member_events import events_of, logged_times
 from kohort.whatif.played_settings import Settings
-from kohort.whatif.script import Event, Origin, Script, Sourced
+from kohort.whatif.script import Event, Script, Sourced
 
 # Time that is played after a disturbance, until the group is stable again under any settings; more is left out
 SETTLING_MS = {"kill": 60_000, "pause": 60_000, "grow": 320_000}
 USUAL_SETTLING_MS = 15_000
 LEAD_MS = 5_000  # time that is played before a disturbance
-SLOW_MS = 2_500  # a member that comes so much later than the others was busy
 FIRST_JOIN_MS = 120  # from the start of the first member to its join
-TOGETHER_SILENT_MS = 700  # partitions of one member fall silent within this time
 SHUTDOWN_MS = 5_000  # members that stop within this time of each other at the end were shut down together
 METADATA_AGES_MS = (5_000, 10_000, 30_000, 60_000, 300_000)
 _LIBRARY_RULES = {
@@ -67,7 +65,7 @@ def extract(analysis: GroupAnalysis) -> tuple[Script, Settings]:
         begin_ms -= 2 * settings.initial_delay_ms + FIRST_JOIN_MS
     end_ms = _end(analysis)
     partitions, arrivals, bases = _arrivals(analysis, settings, begin_ms, end_ms, sources)
-    starts, events = _events(analysis, settings, begin_ms, sources)
+    starts, events = events_of(analysis, settings, begin_ms, sources)
     events += _growth(analysis, partitions, begin_ms)
     events = sorted(event for event in events if event.at_ms < end_ms - begin_ms)
     count = sum(1 for place in partitions if place not in _grown(analysis))
@@ -93,7 +91,7 @@ def _end(analysis: GroupAnalysis) -> int:
     end_ms = analysis.span_ms[1]
     if any(session.end_kind == "alive" for session in analysis.sessions):
         return end_ms
-    _, leaves = _logged_times(analysis)
+    _, leaves = logged_times(analysis)
     ends = sorted(leaves.get(session.member.member_id, session.last_ms) for session in analysis.sessions)
     last_ms = ends[-1]
     commits_ms = max(
@@ -112,45 +110,48 @@ def _end(analysis: GroupAnalysis) -> int:
 
 def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
     members = [member for generation in analysis.generations for member in generation.members.values()]
-    last = analysis.generations[-1] if analysis.generations[-1].members else analysis.generations[0]
     is_consumer = analysis.group_type == "consumer"
-    sessions = [member.session_timeout_ms for member in members if member.session_timeout_ms]
-    rebalances = [member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms]
-    session_ms = int(median(sessions)) if sessions else 45_000
-    max_poll_ms = int(median(rebalances)) if rebalances else 300_000
-    assignor = last.protocol or next((g.protocol for g in reversed(analysis.generations) if g.protocol), "range")
-    heartbeat_ms = 5_000 if is_consumer else min(3_000, session_ms // 3)
+    observed_session_ms = _usual(member.session_timeout_ms for member in members)
+    observed_rebalance_ms = _usual(member.rebalance_timeout_ms for member in members)
+    session_ms = DEFAULT_SESSION_MS if observed_session_ms is None else observed_session_ms
+    assignor = _assignor(analysis)
     is_custom = assignor not in ASSIGNORS
-    static = any(member.instance_id for member in members)
-    library = "java"
-    if not is_consumer and rebalances and max_poll_ms == session_ms:
-        library = "aiokafka"
-    elif not is_consumer and has_librdkafka_form(analysis.group.members):
-        library = "librdkafka"
-    interval_ms = _commit_interval(analysis)
-    leader_ms = _leader_ms(analysis)
+    settings = Settings(
+        library=_library(analysis, session_ms, observed_rebalance_ms),
+        protocol="consumer" if is_consumer else "classic",
+        assignor=assignor if not is_custom else "range",
+        session_ms=session_ms,
+        heartbeat_ms=5_000 if is_consumer else min(3_000, session_ms // 3),
+        max_poll_ms=300_000 if observed_rebalance_ms is None else observed_rebalance_ms,
+        static=analysis.is_static(),
+        metadata_ms=_metadata_age(analysis),
+        auto_commit_ms=_commit_interval(analysis),
+        assignor_ms=_leader_ms(analysis),
+        assignor_user_data=is_custom,
+    )
     sources += [
-        Sourced(
-            "session timeout",
-            f"{session_ms} ms",
-            "observed" if sessions else "unknown",
-            "" if sessions else "Kafka's default",
-        ),
+        Sourced("session timeout", f"{session_ms} ms", "unknown", "Kafka's default")
+        if observed_session_ms is None
+        else Sourced("session timeout", f"{session_ms} ms", "observed"),
         Sourced(
             "max.poll.interval.ms",
-            f"{max_poll_ms} ms",
-            "observed" if rebalances else "unknown",
+            f"{settings.max_poll_ms} ms",
+            "unknown" if observed_rebalance_ms is None else "observed",
             "rebalance timeout of the members",
         ),
-        Sourced("heartbeat interval", f"{heartbeat_ms} ms", "unknown", "the default; logs do not contain it"),
+        *_sources_of_settings(settings, assignor),
+    ]
+    return settings
+
+
+def _sources_of_settings(settings: Settings, assignor: str) -> list[Sourced]:
+    """Return the origins of settings whose origin is the same for all groups."""
+    interval_ms = settings.auto_commit_ms
+    return [
+        Sourced("heartbeat interval", f"{settings.heartbeat_ms} ms", "unknown", "the default; logs do not contain it"),
         Sourced("assignor", assignor, "observed"),
-        Sourced("static members", "yes" if static else "no", "observed"),
-        Sourced(
-            "client library",
-            library,
-            "inferred",
-            _LIBRARY_RULES[library],
-        ),
+        Sourced("static members", "yes" if settings.static else "no", "observed"),
+        Sourced("client library", settings.library, "inferred", _LIBRARY_RULES[settings.library]),
         Sourced(
             "commits",
             "after each batch" if interval_ms is None else f"every {interval_ms} ms",
@@ -158,19 +159,26 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
             "time between commits of a partition",
         ),
     ]
-    return Settings(
-        library=library,
-        protocol="consumer" if is_consumer else "classic",
-        assignor=assignor if not is_custom else "range",
-        session_ms=session_ms,
-        heartbeat_ms=heartbeat_ms,
-        max_poll_ms=max_poll_ms,
-        static=static,
-        metadata_ms=_metadata_age(analysis),
-        auto_commit_ms=interval_ms,
-        assignor_ms=leader_ms,
-        assignor_user_data=is_custom,
-    )
+
+
+def _usual(timeouts_ms: Iterable[int | None]) -> int | None:
+    """Return the median of the timeouts that members sent, or None if no member sent one."""
+    sent_ms = [timeout_ms for timeout_ms in timeouts_ms if timeout_ms]
+    return int(median(sent_ms)) if sent_ms else None
+
+
+def _assignor(analysis: GroupAnalysis) -> str:
+    """Return the assignor of the last generation, or of an earlier one if that has no members."""
+    last = analysis.generations[-1] if analysis.generations[-1].members else analysis.generations[0]
+    return last.protocol or next((g.protocol for g in reversed(analysis.generations) if g.protocol), "range")
+
+
+def _library(analysis: GroupAnalysis, session_ms: int, rebalance_ms: int | None) -> str:
+    if analysis.group_type == "consumer":
+        return "java"
+    if rebalance_ms == session_ms:
+        return "aiokafka"
+    return "librdkafka" if has_librdkafka_form(analysis.group.members) else "java"
 
 
 def _commit_interval(analysis: GroupAnalysis) -> int | None:
@@ -254,178 +262,6 @@ def _growth(analysis: GroupAnalysis, places: list[TopicPartition], begin_ms: int
     if not grown:
         return []
     return [Event(max(min(grown.values()) - begin_ms - 1_000, 0), "grow", partitions=len(places))]
-
-
-# Members
-
-
-def _events(
-    analysis: GroupAnalysis, settings: Settings, begin_ms: int, sources: list[Sourced]
-) -> tuple[dict[str, int], list[Event]]:
-    joins, leaves = _logged_times(analysis)
-    names = _names(analysis.sessions)
-    starts: dict[str, int] = {}
-    events: list[Event] = []
-    origins = {"start": 0, "stop": 0, "crash": 0, "pause": 0, "exact": 0}
-    by_end: dict[str, list[Session]] = {}
-    for session in analysis.sessions:
-        by_end.setdefault(names[id(session)], []).append(session)
-    early_ms = begin_ms + 12_000
-    for name, sessions in by_end.items():
-        sessions.sort(key=lambda session: session.first_ms)
-        ids = {session.member.member_id for session in sessions}
-        is_up = False
-        for number, session in enumerate(sessions):
-            member_id = session.member.member_id
-            joined_ms = joins.get(member_id, session.first_ms)
-            origins["exact"] += member_id in joins
-            if not is_up:
-                if joined_ms <= early_ms and name not in starts:
-                    starts[name] = max(joined_ms - begin_ms - 100, 0) if member_id in joins else 10 * len(starts)
-                else:
-                    # Without a log, a member joined at some time in the heartbeat interval before the barrier.
-                    unknown_ms = 0 if member_id in joins or settings.is_consumer else settings.heartbeat_ms
-                    events.append(Event(max(joined_ms - begin_ms - 100, 0), "start", name, early_ms=unknown_ms))
-                    origins["start"] += 1
-            is_up = True
-            following = sessions[number + 1] if number + 1 < len(sessions) else None
-            match session.end_kind:
-                case "left":
-                    last_commit_ms = _last_commit(analysis, {member_id}, session.last_ms) or session.last_ms
-                    at_ms = leaves.get(member_id, last_commit_ms + 1)
-                    events.append(Event(at_ms - begin_ms, "stop", name, is_exact=True))
-                    origins["stop"] += 1
-                    is_up = False
-                case "session_expired":
-                    expired_ms = session.last_ms - settings.session_ms - settings.heartbeat_ms // 2
-                    at_ms = max(expired_ms, session.first_ms, (_last_commit(analysis, ids, session.last_ms) or 0) + 1)
-                    events.append(Event(at_ms - begin_ms, "kill", name))
-                    origins["crash"] += 1
-                    is_up = False
-                case "replaced":
-                    at_ms = (
-                        leaves.get(member_id) or _last_commit(analysis, ids, session.last_ms) or session.last_ms - 1_000
-                    )
-                    events.append(Event(min(at_ms, session.last_ms - 1) - begin_ms, "stop", name, is_exact=True))
-                    origins["stop"] += 1
-                    is_up = False
-                case "poll_timeout" | "barrier":
-                    at_ms = session.last_ms - settings.max_poll_ms
-                    back_ms = joins.get(following.member.member_id, following.first_ms) if following else None
-                    length_ms = (back_ms or session.last_ms) - at_ms
-                    events.append(Event(at_ms - begin_ms, "slow", name, length_ms))
-                    origins["pause"] += 1
-                    is_up = following is not None
-    pauses = _pauses(analysis, by_end, begin_ms)
-    events += pauses
-    origins["pause"] += len(pauses)
-    logged: Origin = "observed" if leaves or joins else "inferred"
-    sources += [
-        Sourced(
-            "starts of processes",
-            str(origins["start"] + len(starts)),
-            logged,
-            "first request of each member, less 100 ms",
-        ),
-        Sourced("closed consumers", str(origins["stop"]), logged, "LeaveGroup, or a static member's last commit"),
-        Sourced("crashes", str(origins["crash"]), "inferred", "session expiry less the session timeout"),
-        Sourced("pauses", str(origins["pause"]), "inferred", "silence of a member while others waited for it"),
-        Sourced("heartbeat phases", "from the joins", "inferred", "heartbeats follow the last join at their interval"),
-    ]
-    return starts, [event for event in events if event.at_ms >= 0]
-
-
-def _pauses(analysis: GroupAnalysis, processes: dict[str, list[Session]], begin_ms: int) -> list[Event]:
-    """Return the times in which a member finished no batch although records waited, while its process continued.
-
-    All its partitions stand still from the same time, which is before any rebalance that explains it.
-    """
-    owners = {session.member.member_id: name for name, sessions in processes.items() for session in sessions}
-    silences: dict[str, list[tuple[int, int]]] = {}
-    for place, commits in analysis.group.commits.items():
-        times, offsets = commits.ts_ms.tolist(), commits.committed.tolist()
-        usual = median(b - a for a, b in itertools.pairwise(times)) if len(times) > 2 else 0
-        for number, (silent_ms, resumed_ms) in enumerate(itertools.pairwise(times)):
-            if resumed_ms - silent_ms >= max(SLOW_MS, 3 * usual) and offsets[number + 1] - offsets[number] > 1:
-                owner = _owner(analysis, place, silent_ms)
-                if owner in owners:
-                    silences.setdefault(owner, []).append((silent_ms, resumed_ms))
-    edges = sorted((r.begin_ms, r.stable_ms) for r in analysis.rebalances)
-    events: list[Event] = []
-    for member_id, intervals in silences.items():
-        name = owners[member_id]
-        ended = {session.last_ms for session in processes[name] if session.end_kind != "alive"}
-        last_ms = 0
-        for silent_ms, resumed_ms in sorted(intervals):
-            if silent_ms < last_ms:
-                continue
-            together = [end for begin, end in intervals if abs(begin - silent_ms) < TOGETHER_SILENT_MS]
-            owned = sum(owner == member_id for owner in _owners_at(analysis, silent_ms).values())
-            in_rebalance = any(begin - TOGETHER_SILENT_MS <= silent_ms <= end for begin, end in edges)
-            stopped = any(silent_ms <= ms <= resumed_ms for ms in ended)
-            if len(together) < owned or in_rebalance or stopped:
-                continue
-            last_ms = min(together)
-            events.append(Event(silent_ms - begin_ms, "slow", name, last_ms - silent_ms))
-    return events
-
-
-def _owners_at(analysis: GroupAnalysis, at_ms: int) -> dict[TopicPartition, str]:
-    generation = next((g for g in reversed(analysis.generations) if g.stable_ms <= at_ms), None)
-    return generation.owners if generation is not None else {}
-
-
-def _owner(analysis: GroupAnalysis, place: TopicPartition, at_ms: int) -> str:
-    return _owners_at(analysis, at_ms).get(place, "")
-
-
-def _logged_times(analysis: GroupAnalysis) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the times of first joins and of leaves by member id, as a broker's log has them."""
-    joins: dict[str, int] = {}
-    leaves: dict[str, int] = {}
-    for event in analysis.group.events:
-        if event.member_id is None:
-            continue
-        if event.kind in ("member_id_issued", "member_added"):
-            joins[event.member_id] = min(joins.get(event.member_id, event.ts), event.ts)
-        elif event.kind in ("member_removed", "member_away"):
-            leaves[event.member_id] = event.ts
-    return joins, leaves
-
-
-def _names(sessions: list[Session]) -> dict[int, str]:
-    """Return the name of each session's process. Processes that run at the same time get different names."""
-    names: dict[int, str] = {}
-    free_ms: dict[str, int] = {}
-    for session in sorted(sessions, key=lambda session: session.first_ms):
-        base, number = session.member.identity, 1
-        name = base
-        while free_ms.get(name, -1) > session.first_ms:
-            number += 1
-            name = f"{base}#{number}"
-        names[id(session)] = name
-        free_ms[name] = session.last_ms
-    return names
-
-
-def _last_commit(analysis: GroupAnalysis, ids: set[str], until_ms: int) -> int | None:
-    """Return the last commit of the partitions of a process before a time.
-
-    Args:
-        ids: All member ids of the process. A static member that is replaced keeps its partitions under a new id.
-    """
-    owned: set[TopicPartition] = set()
-    for generation in analysis.generations:
-        if generation.stable_ms <= until_ms:
-            owned = {place for place, owner in generation.owners.items() if owner in ids} or owned
-    times = []
-    for place in owned:
-        commits = analysis.group.commits.get(place)
-        if commits is not None:
-            index = int(commits.ts_ms.searchsorted(until_ms - 1)) - 1
-            if index >= 0:
-                times.append(int(commits.ts_ms[index]))
-    return max(times) if times else None
 
 
 # Long histories

@@ -93,16 +93,16 @@ def what_if(
         raise
     except Exception as error:  # pyarrow's and the sources' failures have many types
         raise click.ClickException(visible(plain(error, with_spark=False))) from None
-    answer = prediction.answer
     if report is not None:
         _write_report(report, prediction)
     if as_json:
         for line in json.dumps(prediction.as_json(), indent=1).splitlines():
             say(line)
     else:
-        _print(answer, prediction.variant_names, prediction.efforts)
-    if not answer.calibration.is_good:
-        failures = "; ".join(answer.calibration.failures)
+        _print(prediction)
+    calibration = prediction.answer.calibration
+    if not calibration.is_good:
+        failures = "; ".join(calibration.failures)
         say(f"Error: cannot predict: the play does not reproduce the history: {failures}", err=True)
         sys.exit(1)
 
@@ -205,13 +205,14 @@ def _write_report(path: Path, prediction: Prediction) -> None:
     say(f"wrote {path}", err=True)
 
 
-def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> None:
+def _print(prediction: Prediction) -> None:
     from kohort.whatif.answer import ASSUMPTIONS, FIGURES, crash_notice_s, text_timeline
 
+    answer = prediction.answer
     observed, played = answer.calibration.observed, answer.calibration.played
     verdict = "reproduces the history" if answer.calibration.is_good else "does not reproduce the history"
     say(f"group {answer.group}: the play under its own settings {verdict}")
-    for name in ("rebalances", "stalled_partition_seconds", "group_stop_seconds"):
+    for name in observed:
         suffix = "" if name == "rebalances" else " (by commits)"
         say(f"  {FIGURES[name] + suffix:46} observed {observed[name]:8.1f}   played {played[name]:8.1f}")
     say()
@@ -222,18 +223,18 @@ def _print(answer: Answer, variant_names: set[str], efforts: dict[str, int]) -> 
     if not answer.calibration.is_good:
         return
     for variant in answer.variants:
-        if variant.name not in variant_names:
+        if variant.name not in prediction.variant_names:
             continue
-        prediction = answer.predictions[variant.name]
-        effort = f", effort {efforts[variant.name]}" if variant.name in efforts else ""
+        effort = f", effort {prediction.efforts[variant.name]}" if variant.name in prediction.efforts else ""
+        predicted = answer.predictions[variant.name]
         say()
         say(f"{variant.name}{effort}")
         for name, title in FIGURES.items():
-            low, high = prediction.ranges[name]
-            say(f"  {title:46} {prediction.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
+            low, high = predicted.ranges[name]
+            say(f"  {title:46} {predicted.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
         say(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
         end_ms = answer.script.end_ms
-        for line in text_timeline(prediction.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
+        for line in text_timeline(predicted.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
             say(f"  {line}")
     say()
     say(f"assumptions: {ASSUMPTIONS}")

@@ -12,7 +12,7 @@ from typing import Any
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import observed_figures
-from kohort.whatif.played_settings import Settings, change
+from kohort.whatif.played_settings import SettingError, Settings, change
 from kohort.whatif.playing import Played, play
 from kohort.whatif.predict import SEEDS, Calibration, Prediction, summarize
 from kohort.whatif.script import Script, Sourced
@@ -112,20 +112,21 @@ def ask(
         all_variants.append(Variant(name, change(settings, changes), changes))
     observed = observed_figures(analysis, script, settings)
     short = compress(script)
-    seeds = SEEDS if short.end_ms <= SHORT_MS else FEWEST_SEEDS
-    own = play_all(short, all_variants[:1], seeds)[all_variants[0].name]
+    predictions = play_all(short, all_variants[:1])
+    own = predictions[all_variants[0].name]
     calibration = Calibration(observed, own.by_commits, own.commit_ranges)
-    predictions = {all_variants[0].name: own}
-    if not calibration.is_good:
-        return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants[:1])
-    predictions |= play_all(short, all_variants[1:], seeds)
+    if calibration.is_good:
+        predictions |= play_all(short, all_variants[1:])
+    else:
+        all_variants = all_variants[:1]
     return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants)
 
 
-def play_all(script: Script, variants: Sequence[Variant], seeds: int) -> dict[str, Prediction]:
+def play_all(script: Script, variants: Sequence[Variant]) -> dict[str, Prediction]:
     """Play variants with several seeds each, in as many processes as there are cores."""
     if not variants:
         return {}
+    seeds = SEEDS if script.end_ms <= SHORT_MS else FEWEST_SEEDS
     works = [(variant.settings, seed) for variant in variants for seed in range(seeds)]
     with ProcessPoolExecutor() as pool:
         plays = list(pool.map(partial(_play, script), works, chunksize=max(1, len(works) // 16)))
@@ -165,8 +166,6 @@ CONSUMER_SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
 
 def suggestions(settings: Settings) -> list[tuple[dict[str, str], int]]:
     """Return the changes to try for a group, with their effort; those that change nothing are left out."""
-    from kohort.whatif.played_settings import SettingError
-
     fitting = []
     for changes, effort in CONSUMER_SUGGESTED if settings.is_consumer else SUGGESTED:
         try:

@@ -48,7 +48,7 @@ def _calibration(answer: Answer) -> str:
     rows = "".join(
         f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{calibration.observed[figure]:.1f}</td>'
         f'<td class="n">{calibration.played[figure]:.1f}</td></tr>'
-        for figure in ("rebalances", "stalled_partition_seconds", "group_stop_seconds")
+        for figure in calibration.observed
     )
     return f"{verdict}{table(('by commits', 'observed', 'played'), rows, numbers=True)}"
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.readiness import Statement, can_move
-from kohort.whatif.answer import FEWEST_SEEDS, SHORT_MS, Variant, ask, play_all
+from kohort.whatif.answer import Variant, ask, play_all
 from kohort.whatif.extract import UnplayableError, extract
 from kohort.whatif.played_settings import SettingError, change
-from kohort.whatif.predict import SEEDS, Prediction
+from kohort.whatif.predict import Prediction
 from kohort.whatif.script import Event, Script
 
 CONSUMER = {"group.protocol": "consumer"}
@@ -34,7 +34,7 @@ def move_costs(analysis: GroupAnalysis) -> list[Statement]:
     except (UnplayableError, SettingError) as error:
         return [_unknown(str(error))]
     variants = [Variant(STAYS, settings, {}), Variant(MOVES, moving, CONSUMER)]
-    plays = play_all(script, variants, SEEDS if script.end_ms <= SHORT_MS else FEWEST_SEEDS)
+    plays = play_all(script, variants)
     own, other = (after.predictions[variant.name] for variant in after.variants)
     count = len(script.starts)
     working = plays[MOVES].figures["members_working_at_the_end"]

@@ -8,10 +8,9 @@ INTERRUPTED = 130  # exit code, as a shell's for SIGINT
 
 
 def ends_with_signals() -> None:
-    """Make SIGINT and SIGTERM raise KeyboardInterrupt, even if a shell started this process with SIGINT ignored.
+    """Make SIGTERM raise KeyboardInterrupt, as SIGINT does in every command from `kohort.cli.main` on.
 
     SIGTERM is raised again as SIGINT: `asyncio.run` cancels the running task for it, and raises the exception after the
     event loop has ended rather than within it.
     """
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))

@@ -36,7 +36,7 @@ _NO_LOG = (
 _STRANGERS = "their clients, and whether they came back, are in the offsets topic from before they joined"
 _NO_LOG_ENDS = (
     "for most of the time: samples show whether records waited, were deleted unread, or had no owner. Run kohort "
-    "follow to sample them, or give a file of samples"
+    "follow --engine spark to sample them, or give a file of samples"
 )
 _NO_SHARE_STATE = (
     "were not read for most of the time: they show records that were archived unprocessed or redelivered repeatedly. "

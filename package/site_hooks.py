@@ -49,10 +49,10 @@ def lay_out_packages() -> None:
     assert root is not None
     assert root.submodule_search_locations is not None
     sources = {source.name: source for path in root.submodule_search_locations for source in Path(path).iterdir()}
-    for folder in ROOT.glob("*/__init__.py"):
-        package = find_spec(f"kohort.{folder.parent.name}")
+    for module in ROOT.glob("*/__init__.py"):
+        package = find_spec(f"kohort.{module.parent.name}")
         if package is not None and package.origin is not None:
-            sources[folder.parent.name] = Path(package.origin).parent
+            sources[module.parent.name] = Path(package.origin).parent
     for link in home.iterdir():
         if link.name not in sources or link.resolve() != sources[link.name].resolve():
             link.unlink(missing_ok=True)

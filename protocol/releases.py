@@ -1,7 +1,7 @@
 """Releases of Kafka that kohort can imitate: their API versions, defaults and rules.
 
 The versions were recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper, and of 3.4.1 and
-3.9.0); a test has the frames. Versions that Kafka 4.3 has removed (KIP-896) are not supported, whatever the release.
+3.9.0); a test has the frames. Versions that Kafka 4.0 has removed (KIP-896) are not supported, whatever the release.
 """
 
 from functools import cache

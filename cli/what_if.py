@@ -179,13 +179,11 @@ def read_one_history(
     sources: tuple[str, ...], group: str, security: Security, window: Window, *, anonymous: bool = False
 ) -> GroupAnalysis:
     """Return the history of a group. Raise ClickException if the sources do not contain it."""
-    from kohort.pipeline.silver.read_sources import expand
-    from kohort.pipeline.sources.found import find_sources
+    from kohort.pipeline.silver.read_sources import find_expanded
     from kohort.whatif.group_history import read_history
 
-    inputs, issues = find_sources(sources, security)
-    inputs, more = expand(inputs)
-    for issue in (*issues, *more):
+    inputs, issues = find_expanded(sources, security)
+    for issue in issues:
         say(f"{issue.keys}: {issue.detail}", err=True)
     if not inputs:
         raise click.ClickException("nothing to read: no source can be read")

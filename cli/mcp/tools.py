@@ -141,13 +141,10 @@ class Tools:
         """Provide the outcome of an analysis and its gold tables."""
         from kohort.pipeline.analysis.analysis_run import analyse
         from kohort.pipeline.analysis.local_engine import LocalEngine
-        from kohort.pipeline.silver.read_sources import expand
-        from kohort.pipeline.sources.found import find_sources
+        from kohort.pipeline.silver.read_sources import find_expanded
 
         window = window_of(since, until, last, () if group == "*" else (group,))
-        inputs, issues = find_sources(self._needed_sources(), self._security)
-        inputs, more_issues = expand(inputs)
-        issues += more_issues
+        inputs, issues = find_expanded(self._needed_sources(), self._security)
         if not inputs:
             raise click.ClickException("; ".join(f"{issue.keys}: {issue.detail}" for issue in issues))
         with tempfile.TemporaryDirectory() as folder:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import TypeVar
 
 import pyarrow as pa
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.silver.parquet_files import Writer
 from kohort.pipeline.silver.ranges import event_ranges
 from kohort.pipeline.silver.record_rows import SilverRows
@@ -38,6 +39,13 @@ NOTHING_READ = "nothing_read"  # rule of an issue about a source without any rea
 _ROWS_AT_ONCE = 50_000
 _SEGMENTS = (found.SEGMENT, found.SHARE_SEGMENT)
 _WIRES = (found.WIRE, found.SHARE_WIRE)
+
+
+def find_expanded(arguments: Iterable[str], security: Security = OPEN) -> tuple[list[Source], list[Issue]]:
+    """Find the sources behind the arguments, as `find_sources` does, with clusters replaced by their partitions."""
+    sources, issues = found.find_sources(arguments, security)
+    expanded, more_issues = expand(sources)
+    return expanded, issues + more_issues
 
 
 def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:

@@ -154,8 +154,7 @@ def _follow_here(
     previous_handler = signal.signal(signal.SIGUSR1, lambda number, _: requests.append(number))
     try:
         with _stopped_by_signals(stopping), _alerting(webhook) as notify, _measuring(metrics_port) as metrics:
-            and_files = f" and {words(files)}" if files else ""
-            say(f"following {cluster.path}{and_files}; Ctrl-C ends it")
+            _say_sources(cluster, files)
             follow_log(
                 cluster.path,
                 out,
@@ -174,6 +173,11 @@ def _follow_here(
         signal.signal(signal.SIGUSR1, previous_handler)
     if (report := out / "report" / "report.html").exists():
         say(f"report: {report}")
+
+
+def _say_sources(cluster: Source, files: list[Source]) -> None:
+    and_files = f" and {words(files)}" if files else ""
+    say(f"following {cluster.path}{and_files}; Ctrl-C ends it")
 
 
 def _places(sources: tuple[str, ...]) -> list[Path]:
@@ -206,8 +210,7 @@ def _follow_with_spark(
 
             if is_connected(spark) and cluster.security.options:
                 say(_LOGIN_TRAVELS)
-            and_files = f" and {words(files)}" if files else ""
-            say(f"following {cluster.path}{and_files}; Ctrl-C ends it")
+            _say_sources(cluster, files)
             outcome = follow(
                 spark,
                 cluster.path,

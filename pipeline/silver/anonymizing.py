@@ -95,7 +95,7 @@ def _row_groups(silver: Place, table: str) -> Iterable[pa.Table]:
 class _Replacing:
     def __init__(self) -> None:
         self.names = ReplacedNames(TEXTS)
-        own: dict[str, Callable[[str], str | None]] = {
+        self._by_content: dict[str, Callable[[str], str | None]] = {
             _DROPPED: lambda _: "",
             _TEXT: self.names.text,
             _EVENT_ID: self._event_id,
@@ -104,7 +104,6 @@ class _Replacing:
             _STREAMS: self._streams,
             _PLACE: self._place,
         }
-        self._by_content = own
 
     def table(self, table: str, rows: pa.Table) -> pa.Table:
         schema = SCHEMAS[table]

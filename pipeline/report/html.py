@@ -92,13 +92,12 @@ def _page(
     until_ms = max([end, *(row["last_ms"] for of_group in health.values() for row in of_group)])
     time = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
     rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
-    navigation = _NAVIGATION.replace(_TO_QUALITY, _TO_READINESS + _TO_QUALITY) if checks else _NAVIGATION
     heat = heat_map(rows, rebalances, start, end)
     return (
         f"{page_head('Why groups rebalanced')}<body>"
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
-        f"{several(len(rebalances), 'rebalance')}, {time}</p>{navigation}"
+        f"{several(len(rebalances), 'rebalance')}, {time}</p>{_navigation(has_readiness=bool(checks))}"
         f'<h2 id="short">Summary</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
         f'<h2 id="when">Time</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalances to explain.</p>"}'
@@ -107,13 +106,13 @@ def _page(
     )
 
 
-_TO_READINESS = '<a href="#readiness">Readiness</a> '
-_TO_QUALITY = '<a href="#quality">Data quality</a> '
-_NAVIGATION = (
-    '<nav aria-label="Parts of the report"><a href="#short">Summary</a> <a href="#when">Time</a> '
-    '<a href="#causes">Causes</a> <a href="#groups">Groups</a> '
-    f'{_TO_QUALITY}<a href="#notes">How to read it</a></nav>'
-)
+def _navigation(*, has_readiness: bool) -> str:
+    parts = {"short": "Summary", "when": "Time", "causes": "Causes", "groups": "Groups"}
+    if has_readiness:
+        parts["readiness"] = "Readiness"
+    parts |= {"quality": "Data quality", "notes": "How to read it"}
+    links = " ".join(f'<a href="#{part}">{title}</a>' for part, title in parts.items())
+    return f'<nav aria-label="Parts of the report">{links}</nav>'
 
 
 def _in_short(

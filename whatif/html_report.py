@@ -117,12 +117,12 @@ def _play(played: Played, script: Script, axis: Axis, colours: Colours, top: flo
 
 
 def _owners_of(played: Played, script: Script, end_ms: int) -> dict[int, list[tuple[int, int, str]]]:
-    """Return the owners of each partition with the begin and end of their ownership."""
+    """Return the start, end and owner of each period of ownership, by partition."""
     periods: dict[int, list[tuple[int, int, str]]] = {partition: [] for partition in script.arrivals}
     since: dict[tuple[str, int], int] = {}
     for ms, member, partitions in played.owners:
-        for held in [held for held in since if held[0] == member and held[1] not in partitions]:
-            periods.setdefault(held[1], []).append((since.pop(held), ms, member))
+        for revoked in [owned for owned in since if owned[0] == member and owned[1] not in partitions]:
+            periods.setdefault(revoked[1], []).append((since.pop(revoked), ms, member))
         for partition in partitions:
             since.setdefault((member, partition), ms)
     for (member, partition), ms in since.items():

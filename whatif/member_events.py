@@ -22,7 +22,7 @@ TOGETHER_SILENT_MS = 700  # partitions of one member fall silent within this tim
 
 
 class _Members(NamedTuple):
-    """The sessions of a group by process, and what is known of their times."""
+    """The sessions of a group by process, with the times that a broker's log contains."""
 
     analysis: GroupAnalysis
     settings: Settings

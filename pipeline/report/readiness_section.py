@@ -7,7 +7,7 @@ from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.readiness import Readiness, Statement
 
 _SUBJECTS = {
-    "blocker": "in the way",
+    "blocker": "blocker",
     "change": "to change",
     "stays": "stays",
     "cost": "cost",
@@ -19,8 +19,9 @@ def readiness_section(groups: list[Readiness]) -> str:
     """Render the statements about each group, or a sentence without groups."""
     boxes = "".join(_box(group) for group in groups) or "<p>No groups found.</p>"
     return (
-        '<h2 id="readiness">Readiness for the consumer protocol</h2><p class="soft">What a move to '
-        "group.protocol=consumer (KIP-848) meets, as far as these sources show it. Costs are simulated.</p>"
+        '<h2 id="readiness">Readiness for the consumer protocol</h2><p class="soft">What prevents a move '
+        "to group.protocol=consumer (KIP-848), and what it changes, as far as these sources show it. Costs are "
+        "simulated.</p>"
         f"{boxes}"
     )
 

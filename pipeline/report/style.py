@@ -69,7 +69,7 @@ i.waiting{background:color-mix(in srgb,var(--fg) 55%,transparent)}i.end-left{bac
 
 
 def page_head(title: str) -> str:
-    """Return the begin of a page without scripts and network access, up to its body."""
+    """Return the start of a page without scripts and network access, up to its body."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'

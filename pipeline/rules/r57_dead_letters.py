@@ -50,7 +50,7 @@ def _finding(share: ShareHistory, letters: list[DeadLetters]) -> Finding:
         CERTAIN,
         f"{several(records, 'record')} ({listed([_name(letter) for letter in letters], 3)}) "
         f"{'was' if records == 1 else 'were'} given up, and passed on to the dead-letter topic of the group{_describe_reasons(reasons)}{pending_text}; "
-        f"{_outcomes(share)}",
+        f"{_describe_outcomes(share)}",
         "Read the dead-letter topic (errors.deadletterqueue.topic.name of the group): the headers __dlq.errors of each record name "
         "its topic, partition, offset, delivery count and reason. If one is missing there, check that the topic exists and has "
         "errors.deadletterqueue.group.enable=true. Then fix the handler, or the producer of these records.",
@@ -73,7 +73,7 @@ def _name(letter: DeadLetters) -> str:
     return f"{topic}-{part}@{letter.first}" + (f"-{letter.last}" if letter.last > letter.first else "")
 
 
-def _outcomes(share: ShareHistory) -> str:
+def _describe_outcomes(share: ShareHistory) -> str:
     """Return how many dead letters were written, as far as an event log contains that."""
     written: dict[str, int] = defaultdict(int)
     failed: dict[str, int] = defaultdict(int)

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Metric, generate_latest
 
 from kohort.client.security import OPEN
+from kohort.control.http import lag_metrics
+from kohort.control.http.lag_metrics import of_groups
+from kohort.control.http.metrics import Counts, read_counters
 from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
 from kohort.coordinator.modern.modern_values import Change, GroupEpoch
@@ -27,6 +30,7 @@ from kohort.pipeline.live.sampled_ends import LogEnds
 from kohort.pipeline.sources.source_cluster import WireError
 from kohort.protocol.batches import Record
 from kohort.testing import Cluster, SyncCluster
+from tests.control.talking import Lab
 from tests.pipeline.written_cluster import World
 
 NOW = 1_760_000_000_000
@@ -162,6 +166,21 @@ def exported() -> dict[str, set[str]]:
     for family, labels in families:
         metrics[f"{family.name}_total" if family.type == "counter" else family.name] = set(labels)
     return metrics
+
+
+def labels_of(families: Iterable[Metric]) -> dict[str, tuple[str, ...]]:
+    return {family.name: getattr(family, "_labelnames", ()) for family in families}
+
+
+def test_brokers_export_same_series() -> None:
+    cluster = Lab().laboratory.cluster
+    of_broker = labels_of((*of_groups(cluster), *read_counters(Counts(), cluster)))
+    of_follower = labels_of(GroupMetrics(GroupLog(), LogEnds(), dict, lambda: 0, Lock()).collect())
+    sums = {"kafka_consumergroup_group_topic_sum_lag", "kafka_consumergroup_group_topic_max_lag_seconds"}
+    assert of_follower.keys() - of_broker.keys() == sums
+    shared = of_follower.keys() - sums
+    assert {name: of_follower[name] for name in shared} == {name: of_broker[name] for name in shared}
+    assert (MAX_GROUPS, MAX_PARTITIONS) == (lag_metrics.MAX_GROUPS, lag_metrics.MAX_PARTITIONS)
 
 
 def queries() -> Iterable[str]:

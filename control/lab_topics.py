@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kohort.base.visible import visible
 from kohort.broker.apis.delete_topics import delete_topic
+from kohort.broker.scheduling.cooperative import finished
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.suggesting import Suggesting
 from kohort.protocol.batches import CONTROL, Record, build_batch, iterate_records, read_batch
@@ -247,12 +248,8 @@ def _offset_since(partition: Partition, since_ms: int | None) -> int:
     """Return the offset of the first record at or after a time, the end of the log without one, or 0 for None."""
     if since_ms is None:
         return 0
-    search = partition.log.offset_for_timestamp(since_ms)
-    while True:
-        try:
-            next(search)
-        except StopIteration as result:
-            return partition.log.log_end_offset if result.value is None else int(result.value[1])
+    record = finished(partition.log.offset_for_timestamp(since_ms))
+    return partition.log.log_end_offset if record is None else record[1]
 
 
 def _records_of(topic: str, partition: Partition, first_offset: int) -> Iterator[StoredRecord]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.archiving import archive
+from kohort.coordinator.share_partitions.record_observer import joined
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
 from kohort.protocol.errors import DecodeError
 from kohort.purgatory import work_in_turns
@@ -13,7 +14,7 @@ from kohort.storage.refusal import Refusal
 from kohort.storage.validation import Rejection, check_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
@@ -145,7 +146,7 @@ class _Sending:
             failure: Failure | None = Failure("rejected", f"{name}-{target.index} rejects them: {reason}")
         else:
             failure = self._append(target, verdict.batch, now_ms)
-        for letter in _joined(letter for letter, _ in batch):
+        for letter in joined(letter for letter, _ in batch):
             if failure is None:
                 self._observer.dead_letter_written(self._key, letter, name, target.index)
             else:
@@ -166,20 +167,6 @@ class _Sending:
         self._observer.dead_letter_failed(self._key, letter, self._config.dead_letter_topic, *failure)
         group_id, text = self._key.group_id, f"records are archived without dead letters: {failure.text}"
         self._cluster.warn(group_id, text, group=group_id, cause=failure.cause)
-
-
-def _joined(letters: Iterable[DeadLetters]) -> Iterator[DeadLetters]:
-    """Merge adjacent dead letters with the same delivery count and reason."""
-    merged: DeadLetters | None = None
-    for letter in letters:
-        if merged is not None and (merged.last_offset + 1, *merged[2:]) == (letter.first_offset, *letter[2:]):
-            merged = merged._replace(last_offset=letter.last_offset)
-            continue
-        if merged is not None:
-            yield merged
-        merged = letter
-    if merged is not None:
-        yield merged
 
 
 def _record(

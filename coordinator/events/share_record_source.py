@@ -4,7 +4,7 @@ The leader of a partition reports them, on whichever node the group is coordinat
 `__consumer_offsets`. One event covers a range of offsets with the same outcome, whatever the number of records.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from kohort.coordinator.events.group_event import NO_PARTITION
 from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.requesting_client import NOBODY_KNOWN
 from kohort.coordinator.share_partitions.dead_letters import REJECTED_MESSAGE, DeadLetters
-from kohort.coordinator.share_partitions.record_observer import DELIVERY_LIMIT, EXPIRED, Fate, RecordObserver
+from kohort.coordinator.share_partitions.record_observer import DELIVERY_LIMIT, EXPIRED, Fate, RecordObserver, joined
 from kohort.coordinator.share_partitions.record_states import ACCEPTED, REJECTED, RELEASED, RENEWED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 
@@ -39,12 +39,12 @@ class ShareRecordObserver(RecordObserver):
 
     def acquired(self, key: SharePartitionKey, member_id: str, entries: Sequence[tuple[int, int, int]]) -> None:
         held = (Fate(*entry, member_id, None) for entry in entries)
-        for fate in _joined(held):
+        for fate in joined(held):
             self._of_records("records_acquired", key, fate, None)
 
     def settled(self, key: SharePartitionKey, fates: Iterable[Fate], cause: str | None = None) -> None:
         """Report the outcomes of records first, and then the records that were archived."""
-        ranges = list(_joined(fates))
+        ranges = list(joined(fates))
         for fate in ranges:
             if fate.fate is not None:
                 self._of_records(KINDS[fate.fate], key, fate, cause if fate.fate == RELEASED else None)
@@ -102,17 +102,3 @@ def _described(records: Fate | DeadLetters) -> dict[str, int | str]:
 
 def _cause_of(letter: DeadLetters) -> str:
     return REJECTED if letter.message == REJECTED_MESSAGE else DELIVERY_LIMIT
-
-
-def _joined(fates: Iterable[Fate]) -> Iterator[Fate]:
-    """Merge adjacent ranges with the same outcome."""
-    merged: Fate | None = None
-    for fate in fates:
-        if merged is not None and (merged.last_offset + 1, *merged[2:]) == (fate.first_offset, *fate[2:]):
-            merged = merged._replace(last_offset=fate.last_offset)
-            continue
-        if merged is not None:
-            yield merged
-        merged = fate
-    if merged is not None:
-        yield merged

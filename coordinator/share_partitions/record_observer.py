@@ -1,7 +1,7 @@
 """Observer of the records of share partitions. It does not influence the share partitions."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 from kohort.coordinator.share_partitions.in_flight import InFlight
@@ -31,6 +31,23 @@ class Fate(NamedTuple):
     member_id: str | None  # the member that holds them or has held them until now
     fate: str | None  # ACCEPTED and so on; None: only archived
     archived: str | None = None  # why they are never delivered again, unless `fate` is the reason
+
+
+RangeT = TypeVar("RangeT", Fate, DeadLetters)
+
+
+def joined(ranges: Iterable[RangeT]) -> Iterator[RangeT]:
+    """Merge adjacent ranges that differ only in their offsets."""
+    merged: RangeT | None = None
+    for part in ranges:
+        if merged is not None and (merged.last_offset + 1, *merged[2:]) == (part.first_offset, *part[2:]):
+            merged = merged._replace(last_offset=part.last_offset)
+            continue
+        if merged is not None:
+            yield merged
+        merged = part
+    if merged is not None:
+        yield merged
 
 
 def fate_of(

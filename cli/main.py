@@ -9,8 +9,8 @@ import gc
 gc.disable()
 
 # ruff: noqa: E402
-import _signal  # type: ignore[import-not-found]  # `signal` defines enums, which takes a millisecond
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ def main() -> None:
         sys.exit("kohort: Windows is not supported; run kohort in its container image or in WSL")
     # A shell without job control ignores SIGINT in a process that it starts with `&`. Commands that run until a signal
     # set their handlers after their imports; an earlier SIGINT would be lost.
-    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"] and "_KOHORT_COMPLETE" not in os.environ:
         from kohort.cli.serve_options import read_at_a_glance

@@ -51,8 +51,9 @@ class ReportProcess:
             return False
         self.process, self.took_s = None, time.monotonic() - self.started_s
         if code:
-            lines = (self.out / "report.log").read_text(errors="replace").strip().splitlines()
-            raise WireError(lines[-1] if lines else f"exit code {code}")
+            log = self.out / "report.log"
+            lines = log.read_text(errors="replace").strip().splitlines()
+            raise WireError(f"{lines[-1] if lines else f'exit code {code}'} (see {log})")
         return True
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """Observer of the records of share partitions. It does not influence the share partitions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kohort.coordinator.share_partitions.dead_letters import DeadLetters
 from kohort.coordinator.share_partitions.in_flight import InFlight
@@ -33,12 +33,12 @@ class Fate(NamedTuple):
     archived: str | None = None  # why they are never delivered again, unless `fate` is the reason
 
 
-RangeT = TypeVar("RangeT", Fate, DeadLetters)
+RangeT = TypeVar("RangeT", bound=Fate | DeadLetters)
 
 
 def joined(ranges: Iterable[RangeT]) -> Iterator[RangeT]:
     """Merge adjacent ranges that differ only in their offsets."""
-    merged: RangeT | None = None
+    merged: Any = None  # mypy cannot follow `_replace` of either type
     for part in ranges:
         if merged is not None and (merged.last_offset + 1, *merged[2:]) == (part.first_offset, *part[2:]):
             merged = merged._replace(last_offset=part.last_offset)

@@ -16,7 +16,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from tests.simulation.grouped import Grouped
 from tests.simulation.member import Member, SimulatedClassic, SimulatedConsumer
-from tests.support.consumer_groups import vote_for_range
+from tests.support.consumer_groups import vote_alike
 
 GROUPS = ("orders", "billing", "refunds")
 STABLE_TOPICS = Grouped.STABLE_TOPICS
@@ -173,10 +173,12 @@ class Consumers(Grouped):
         self.broker.loop.wait(1_000)
         for member in self.members:
             member.listens()
-            if isinstance(member, SimulatedConsumer) and member.assignor:
-                vote_for_range(member)
         for number, group in enumerate(GROUPS):
-            if any(isinstance(member, SimulatedConsumer) for member in self.members if member.group_id == group):
+            consumers = [
+                each for each in self.members if isinstance(each, SimulatedConsumer) and each.group_id == group
+            ]
+            vote_alike(self.consumer_group(group), consumers)
+            if consumers:
                 # A conversion without other changes leaves unassigned partitions unassigned; a new member does not.
                 self.members.append(SimulatedConsumer(
                     world=self, name=f"last{number}", group_id=group, names=(*STABLE_TOPICS,), rebalance_ms=5_000,

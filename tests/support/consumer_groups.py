@@ -1,5 +1,6 @@
 """State of consumer groups in a coordinator, for comparison, and its invariants."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -26,13 +27,17 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
         assert group.targets.keys() <= group.members.keys(), "target of an unknown member"
 
 
-def vote_for_range(member: ConsumerMember) -> None:
-    """Let a member vote for the range assignor in its next heartbeat.
+def vote_alike(group: ConsumerGroup | None, members: Iterable[ConsumerMember]) -> None:
+    """Let all members with a vote vote for one assignor in their next heartbeat.
 
-    Call it for all voters to end a tie, in which each heartbeat of an assignor's only voter raises the group epoch
-    (`changes_assignor`).
+    That ends a tie, in which each heartbeat of an assignor's only voter raises the group epoch (`changes_assignor`).
+    A classic member keeps the vote of the static member that it has replaced, so the others vote like it.
     """
-    member.assignor, member.is_full = "range", True
+    known = () if group is None else group.members.values()
+    kept = [member.metadata.assignor for member in known if member.is_classic and member.metadata.assignor]
+    for member in members:
+        if member.assignor:
+            member.assignor, member.is_full = kept[0] if kept else "range", True
 
 
 def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> set[tuple[UUID, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import Actor, Consumer, ConsumerWorld
-from tests.support.consumer_groups import left_to_nobody, one_owner_each, vote_for_range
+from tests.support.consumer_groups import left_to_nobody, one_owner_each, vote_alike
 
 
 class Walk:
@@ -169,9 +169,9 @@ class Walk:
         world = self.world
         self.write_all()
         self.check()
-        for actor in self.actors:
-            if isinstance(actor, Consumer) and actor.assignor:
-                vote_for_range(actor)
+        vote_alike(
+            world.coordinator.consumer_group("g"), (actor for actor in self.actors if isinstance(actor, Consumer))
+        )
         world.converges(*self.actors, step_ms=1_000, rest=35)  # longer than any timeout
         self.check()
         shares = [actor.owned for actor in self.actors]

@@ -44,7 +44,7 @@ td.heat3{background:color-mix(in srgb,var(--prepare) 45%,transparent)}td.heat4{b
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}tr:target,.card:target{outline:2px solid var(--focus)}[id]{scroll-margin-top:4rem}
 .chart{overflow-x:auto;margin:.2rem 0}.chart svg{min-width:44rem;width:100%;height:auto;display:block}
 svg a:focus-visible{outline:none}svg a:focus-visible rect{stroke:var(--focus);stroke-width:3}svg a text{text-decoration:underline}
-svg text{font-size:11px;fill:var(--fg);unicode-bidi:isolate}td,th{unicode-bidi:isolate}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
+code{overflow-wrap:anywhere}svg text{font-size:11px;fill:var(--fg);unicode-bidi:isolate}td,th{unicode-bidi:isolate}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
 svg .grid{stroke:var(--line)}.stable{fill:var(--stable)}.empty{fill:none;stroke:var(--line)}.prepare{fill:var(--prepare)}
 .bound{fill:var(--prepare);fill-opacity:.45}.complete{fill:var(--complete)}.lost{fill:var(--red)}.flow{fill:var(--blue)}.lag{fill:var(--amber)}
 .members{fill:var(--stable)}.silence{fill:var(--red);fill-opacity:.22}.unowned{fill:var(--none);background:var(--none)}

@@ -33,8 +33,8 @@ def vote_alike(group: ConsumerGroup | None, members: Iterable[ConsumerMember]) -
     That ends a tie, in which each heartbeat of an assignor's only voter raises the group epoch (`changes_assignor`).
     A classic member keeps the vote of the static member that it has replaced, so the others vote like it.
     """
-    known = () if group is None else group.members.values()
-    kept = [member.metadata.assignor for member in known if member.is_classic and member.metadata.assignor]
+    group_members = () if group is None else group.members.values()
+    kept = [member.metadata.assignor for member in group_members if member.is_classic and member.metadata.assignor]
     for member in members:
         if member.assignor:
             member.assignor, member.is_full = kept[0] if kept else "range", True

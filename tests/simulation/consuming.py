@@ -175,7 +175,7 @@ class Consumers(Grouped):
             member.listens()
         for number, group in enumerate(GROUPS):
             consumers = [
-                each for each in self.members if isinstance(each, SimulatedConsumer) and each.group_id == group
+                member for member in self.members if isinstance(member, SimulatedConsumer) and member.group_id == group
             ]
             vote_alike(self.consumer_group(group), consumers)
             if consumers:

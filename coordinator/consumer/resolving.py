@@ -48,6 +48,9 @@ class _Resolution(SteppedWork[ConsumerGroup]):
         self.group.resolving = False
         _note(self.group, result, now_ms)
 
+    def on_dropped(self, now_ms: int) -> None:
+        self.group.resolving = False  # the group is restored if the write that replaced it fails
+
 
 class _Matched(NamedTuple):
     """Matches of patterns with the topics of one version."""

@@ -34,7 +34,7 @@ class BackgroundWork(DelayedOperation, Generic[G]):
         raise NotImplementedError
 
     def on_dropped(self, now_ms: int) -> None:
-        """Release the requests that wait for this work, because it is not needed any more."""
+        """Release what waits for this work, because it is not needed any more."""
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         host = self.group.coordinator

@@ -54,6 +54,10 @@ class _Preparing(SteppedWork[ModernGroup]):
     def on_result(self, result: Any, now_ms: int) -> None:
         self._preparation.targets = result
 
+    def on_dropped(self, now_ms: int) -> None:
+        if self.group.preparation is self._preparation:
+            self.group.preparation = None  # the group is restored if the write that replaced it fails
+
 
 def _in_slices(group: ModernGroup, preparation: Preparation, steps: Assigning) -> Generator[None, None, dict[str, Any]]:
     while True:

@@ -7,6 +7,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.modern.modern_group import FIRST_EPOCH
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 
 
@@ -63,6 +64,17 @@ def may_be_forgotten(coordinator: GroupCoordinator, state: dict[str, Any] | None
     That is the case if a request was rejected while the group was empty (consumer-groups §17.1).
     """
     return coordinator.forgotten is not None and state is not None and not state["members"]
+
+
+def outdated_in_log(coordinator: GroupCoordinator, state: dict[str, Any] | None) -> set[str]:
+    """Return the parts of a group's state for which the log may have a hidden group's records (consumer-groups §17.1).
+
+    A new group writes its epochs when they change. Until then, the log has those of the hidden group with its id.
+    """
+    if coordinator.forgotten is None or state is None or "epoch" not in state:
+        return set()
+    parts = {"hash", "epoch"} if state["epoch"] == FIRST_EPOCH else set()
+    return parts | ({"target epoch", "state", "counts"} if state["target epoch"][0] == FIRST_EPOCH else set())
 
 
 def picture(coordinator: GroupCoordinator) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kohort.coordinator.consumer.assignors import assign
 from kohort.coordinator.modern.preparing import EFFORT_AT_ONCE, EFFORT_OF_A_SLICE
+from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ConsumerWorld
 
 LARGE: dict[str, Any] = {f"large{number}": EFFORT_AT_ONCE // 2 + 1 for number in range(3)}
@@ -98,3 +99,20 @@ def test_uniform_assignor_moves_many_partitions() -> None:
     world.after(1_000)
     bob.acts()
     assert abs(has(world, ada.member_id) - has(world, bob.member_id)) <= 1
+
+
+def test_preparation_after_failed_downgrade() -> None:
+    world = ConsumerWorld(**LARGE)
+    carl, ada = world.classic("carl", names=("large0",)), world.consumer("ada", names=tuple(LARGE))
+    world.converges(carl)
+    ada.acts()
+    world.settle()
+    assert world.consumer_group.preparation is not None
+    world.holding = True
+    ada.leaves()
+    world.after(1_000)  # the assignor finds a classic group
+    assert world.coordinator.classic_group("g") is not None
+    world.write(E.not_enough_replicas)
+    world.holding = False
+    world.converges(carl, ada)
+    assert has(world, ada.member_id) + has(world, carl.member_id) == sum(LARGE.values())

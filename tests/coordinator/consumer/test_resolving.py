@@ -8,6 +8,7 @@ import pytest
 
 from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.resolving import NAMES_AT_ONCE
+from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ConsumerWorld
 
 TOPICS = 10 * NAMES_AT_ONCE
@@ -87,3 +88,21 @@ def test_groups_take_turns_in_matching(compared: list[str]) -> None:
     assert {group.group_id: len(group.regexes) for group in world.coordinator.of_type("consumer")} == {
         "a": 1, "b": 1, "c": 1,
     }  # fmt: skip
+
+
+def test_pattern_match_after_failed_downgrade() -> None:
+    world = ConsumerWorld(foo=2)
+    carl, ada = world.classic("carl"), world.consumer("ada", names=(), regex="foo.*")
+    world.converges(carl)
+    ada.acts()
+    world.settle()
+    assert world.consumer_group.resolving
+    world.holding = True
+    ada.leaves()
+    world.after(1)  # the matching finds a classic group
+    assert world.coordinator.classic_group("g") is not None
+    world.write(E.not_enough_replicas)
+    world.holding = False
+    assert world.consumer_group.members.keys() == {carl.member_id, ada.member_id}
+    world.converges(carl, ada)
+    assert world.consumer_group.regexes["foo.*"].topics == ("foo",)

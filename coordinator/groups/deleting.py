@@ -225,7 +225,7 @@ def _remove(group: Group, offsets: list[TopicPartition]) -> None:
 def _delete_group(
     coordinator: GroupCoordinator, group: Group, now_ms: int, on_written: OnWritten | None = None
 ) -> None:
-    """Delete the group and its offsets. Members and offsets that are added during the write are kept.
+    """Delete the group and its offsets. Members and offsets that a classic group gets during the write are kept.
 
     A group that has had members since and is empty again is kept, too: its newer generation follows in the log. Kafka 4
     removes the group at once, and the next join creates a new one (`GroupMetadataManager.replay`).
@@ -234,6 +234,7 @@ def _delete_group(
     if delete is not None:
         import_code(delete)(group, now_ms, on_written)
         return
+    assert isinstance(group, ClassicGroup), "other types have their own deletion"
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
         committed = set(offsets)
@@ -247,17 +248,9 @@ def _delete_group(
         if error is ErrorCode.none:
             _remove(group, offsets)
             if group.is_empty and group.version == version:
-                _dissolve(coordinator, group, now_ms)
+                dissolve_but_for_offsets(group, ErrorCode.none, Cause("group_deleted"), now_ms)
         if on_written is not None:
             on_written(error, now_ms)
 
     records = EncodedRecords(b"".join(bodies), len(bodies))
     coordinator.append(group.partition, records, now_ms, written, group_id=group.group_id)
-
-
-def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:
-    if isinstance(group, ClassicGroup):
-        dissolve_but_for_offsets(group, ErrorCode.none, Cause("group_deleted"), now_ms)
-        return
-    coordinator.observer.group_gone(group, "group_deleted")
-    coordinator.remove(group)

@@ -22,7 +22,7 @@ class GroupType(NamedTuple):
     config: str | None = None  # class of a group's settings, with Kafka's defaults
     describe: str | None = None  # builds a group's entry in the response of its Describe API
     describes_errors: bool = True  # whether that response has a message if the partition is unavailable
-    delete: str | None = None  # deletes an empty group; None: by tombstones, as in `deleting.py`
+    delete: str | None = None  # deletes an empty group; None: as in `deleting.py`, for classic groups
     forget_topic: str | None = None  # removes a deleted topic from the groups; None: they don't store topics
 
 
@@ -45,6 +45,7 @@ GROUP_TYPES: Final = {
             config="consumer.consumer_config:ConsumerConfig",
             describe="consumer.consumer_describing:described",
             describes_errors=False,
+            delete="modern.group_deleting:delete_modern_group",
         ),
         GroupType(
             name=SHARE,

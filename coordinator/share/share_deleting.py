@@ -7,12 +7,12 @@ from uuid import UUID
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.group_deleting import delete_modern_group
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_offsets import delete_call
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_calls import StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import StatePartitions
-from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 
@@ -25,7 +25,7 @@ def delete_share_group(group: ShareGroup, now_ms: int, on_written: OnWritten) ->
         on_written: Called with NONE, or with the error of a share coordinator or of the write.
     """
     if not group.has_states:
-        _write_tombstones(group, now_ms, on_written)
+        _delete_group(group, now_ms, on_written)
         return
     candidates = _candidates(group)
     changes = GroupChanges(group)
@@ -49,7 +49,7 @@ def _delete_states(
             group, delete_call(group, partitions_by_topic, partial(_states_deleted, group, on_written)), now_ms
         )
     else:
-        _write_tombstones(group, now_ms, on_written)
+        _delete_group(group, now_ms, on_written)
 
 
 def _states_deleted(group: ShareGroup, on_written: OnWritten, call: StateCall, now_ms: int) -> None:
@@ -58,7 +58,7 @@ def _states_deleted(group: ShareGroup, on_written: OnWritten, call: StateCall, n
     elif not group.is_there:
         on_written(ErrorCode.not_coordinator, now_ms)
     else:
-        _write_tombstones(group, now_ms, on_written)
+        _delete_group(group, now_ms, on_written)
 
 
 def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:
@@ -70,21 +70,10 @@ def _candidates(group: ShareGroup) -> dict[UUID, tuple[str, frozenset[int]]]:
     return topics
 
 
-def _write_tombstones(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
-    """Write tombstones for the group, unless it has members again."""
+def _delete_group(group: ShareGroup, now_ms: int, on_written: OnWritten) -> None:
+    """Delete the group, unless it has members again."""
     refusal = group.refuses_delete()
     if refusal is not ErrorCode.none:
         on_written(refusal, now_ms)
         return
-    bodies = [encode_record(key, None, at) for at, key in enumerate(group.record_keys())]
-    coordinator = group.coordinator
-    version = group.version
-
-    def written(error: ErrorCode, now_ms: int) -> None:
-        if error is ErrorCode.none and group.is_empty and group.version == version:
-            coordinator.observer.group_gone(group, "group_deleted")
-            coordinator.remove(group)
-        on_written(error, now_ms)
-
-    records = EncodedRecords(b"".join(bodies), len(bodies))
-    coordinator.append(group.partition, records, now_ms, written, group_id=group.group_id)
+    delete_modern_group(group, now_ms, on_written)

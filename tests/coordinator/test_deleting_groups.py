@@ -1,4 +1,7 @@
-"""A group is deleted when its tombstones are written, unless members join meanwhile (Kafka deletes it at once)."""
+"""Deletion of groups while their tombstones are being written.
+
+A classic group exists until then, unless members join. A consumer group is deleted at once, as in Kafka.
+"""
 
 import pytest
 
@@ -24,9 +27,8 @@ def emptied(kind: str) -> World:
     return world
 
 
-@pytest.mark.parametrize("kind", ["classic", "consumer"])
-def test_group_exists_until_deletion_is_written(kind: str) -> None:
-    world = emptied(kind)
+def test_classic_group_outlives_unwritten_deletion() -> None:
+    world = emptied("classic")
     ticket = world.deletes_group()
     assert ticket.error is None
     assert world.coordinator.groups.get("g") is not None
@@ -34,6 +36,18 @@ def test_group_exists_until_deletion_is_written(kind: str) -> None:
     world.write()
     assert ticket.error is E.none
     assert world.coordinator.groups.get("g") is None
+    world.restart()
+    assert world.coordinator.groups.get("g") is None
+
+
+def test_consumer_group_is_deleted_at_once() -> None:
+    world = emptied("consumer")
+    ticket = world.deletes_group()
+    assert ticket.error is None
+    assert world.coordinator.groups.get("g") is None
+    world.write()
+    assert ticket.error is E.none
+    assert world.offsets() == {}
     world.restart()
     assert world.coordinator.groups.get("g") is None
 
@@ -62,3 +76,20 @@ def test_join_during_deletion_keeps_member(kind: str) -> None:
     group = world.coordinator.groups.get("g")
     assert group is not None
     assert not group.is_empty
+
+
+@pytest.mark.parametrize("error", [E.none, E.not_enough_replicas])
+def test_joined_during_deletion_is_in_log(error: E) -> None:
+    world = emptied("consumer")
+    assert isinstance(world, ConsumerWorld)
+    world.deletes_group()
+    bob = world.consumer("bob", names=(), regex="t.*")  # without a change of the epoch
+    joining = bob.joins()
+    world.write(error)
+    world.write()
+    assert joining.error is (E.none if error is E.none else E.coordinator_not_available)
+    epoch = world.consumer_group.epoch
+    assert epoch == (1 if error is E.none else 3)
+    world.restart()
+    assert world.consumer_group.epoch == epoch
+    assert len(world.consumer_group.members) == (1 if error is E.none else 0)

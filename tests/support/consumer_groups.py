@@ -32,10 +32,16 @@ def vote_alike(group: ConsumerGroup | None, members: Iterable[ConsumerMember]) -
     """Let all members with a vote vote for one assignor in their next heartbeat.
 
     That ends a tie, in which each heartbeat of an assignor's only voter raises the group epoch (`changes_assignor`).
-    A classic member keeps the vote of the static member that it has replaced, so the others vote like it.
+    A classic member keeps the vote of the static member that it has replaced or replaces later, so the others vote
+    like it.
     """
-    group_members = () if group is None else group.members.values()
-    kept = [member.metadata.assignor for member in group_members if member.is_classic and member.metadata.assignor]
+    members = list(members)
+    instances = {member.instance for member in members}
+    kept = [
+        member.metadata.assignor
+        for member in (() if group is None else group.members.values())
+        if member.metadata.assignor and (member.is_classic or member.metadata.instance_id not in {None, *instances})
+    ]
     for member in members:
         if member.assignor:
             member.assignor, member.is_full = kept[0] if kept else "range", True

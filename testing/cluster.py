@@ -155,10 +155,10 @@ class Cluster(Suggesting):
         if self._security is not None:
             self._secured = secured = Secured(self._security)
             secured_settings = secured.settings(
-                show_address(self._host, 0), settings.given.get("authorizer.class.name", "")
+                show_address(self._host, 0), settings.explicit.get("authorizer.class.name", "")
             )
             settings, users = (
-                Settings(secured_settings | settings.given, settings.profile, self._nodes),
+                Settings(secured_settings | settings.explicit, settings.profile, self._nodes),
                 secured.new_users,
             )
         if not settings.listeners:

@@ -125,7 +125,7 @@ def _described(name: str, setting: Setting[Any], value: object) -> str | None:
 def _without_effect(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
     """Yield settings without effect, and the node's own as if they were in its server.properties."""
     settings, own = node.cluster.settings, _of_node(node, dialled)
-    configured, release = settings.given, settings.kohort_as_kafka
+    configured, release = settings.explicit, settings.kohort_as_kafka
     names = {
         name: (setting.kind, setting.default, setting.is_sensitive) for name, setting in described(release).items()
     }
@@ -164,7 +164,7 @@ def _of_node(node: Node, dialled: str) -> dict[str, str]:
         "advertised.listeners": ",".join(f"{name}://{show_address(*node.address(dialled, name))}" for name in ports),
     }
     if len(node.cluster.nodes) == 1:
-        configs |= {name: text for name, text in node.cluster.settings.given.items() if name in _OF_THE_NODE}
+        configs |= {name: text for name, text in node.cluster.settings.explicit.items() if name in _OF_THE_NODE}
     if node.cluster.directory is not None:
         configs["log.dirs"] = str(node.cluster.directory.path.resolve())
     return configs

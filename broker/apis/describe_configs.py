@@ -213,8 +213,8 @@ def _of_the_broker(settings: Settings, name: str) -> Iterable[DescribeConfigsSyn
     """
     synonyms = synonyms_of(name)
     for synonym in synonyms:
-        if synonym in settings.given:
-            yield DescribeConfigsSynonym(name=synonym, value=settings.given[synonym], source=STATIC_BROKER_CONFIG)
+        if synonym in settings.explicit:
+            yield DescribeConfigsSynonym(name=synonym, value=settings.explicit[synonym], source=STATIC_BROKER_CONFIG)
     for synonym in synonyms:
         default = default_of(synonym)
         if default is not None:
@@ -228,8 +228,8 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
             continue
         synonym = config.synonym or name
         synonyms = [DescribeConfigsSynonym(name=synonym, value=config.default_text, source=DEFAULT_CONFIG)]
-        if synonym in group_configs.given:
-            value = group_configs.given[synonym]
+        if synonym in group_configs.explicit:
+            value = group_configs.explicit[synonym]
             synonyms.insert(0, DescribeConfigsSynonym(name=synonym, value=value, source=STATIC_BROKER_CONFIG))
         if name in own:
             synonyms.insert(0, DescribeConfigsSynonym(name=name, value=own[name], source=DYNAMIC_GROUP_CONFIG))

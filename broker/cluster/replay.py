@@ -34,7 +34,7 @@ PAUSE_MS = 1  # pause between slices, in which other requests are handled
 class Loader(Protocol):
     """The target of a replay (`coordinator.groups.loading.Loading`)."""
 
-    what: ClassVar[str]  # plural noun for what it creates, in log lines
+    loads: ClassVar[str]  # what it creates, as a plural noun for log lines
     records: int  # number of records applied so far
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> Iterator[None] | None:
@@ -167,7 +167,7 @@ class Replay:
         if records and log.info_enabled:
             took_ms = now_ms - self._began_at_ms
             log.info(
-                f"{self.name}: loaded {count:,} {self._loader.what} from {records:,} records in {took_ms:,} ms",
+                f"{self.name}: loaded {count:,} {self._loader.loads} from {records:,} records in {took_ms:,} ms",
                 partition=self.name,
                 loaded=count,
                 records=records,

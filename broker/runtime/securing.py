@@ -65,7 +65,7 @@ class Securing:
         return self._listeners
 
     def _listener(self, listener: ListenerSettings, settings: Settings, now_s: float) -> Listener:
-        options = ListenerOptions(listener, settings.given)
+        options = ListenerOptions(listener, settings.explicit)
         new_login = tls = principal_of = None
         if listener.asks_login:
             from kohort.broker.runtime.mechanisms import new_logins

@@ -298,7 +298,7 @@ class Settings:
 
     def __init__(
         self,
-        given: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        explicit: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         profile: str = "faithful",
         nodes: int = 1,
         *,
@@ -307,13 +307,13 @@ class Settings:
         """Read settings. Raises SettingError for unknown names and invalid values.
 
         Args:
-            given: Overrides the profile, as text.
+            explicit: Overrides the profile, as text.
             from_file: Names from a file for Kafka. Unknown ones are ignored there, as Kafka does.
         """
         self.profile = profile
-        self.given = dict(given)
-        # Values that are not Kafka's defaults, as text: `given` and those of the profile.
-        self.changed = PROFILES[profile] | self.given
+        self.explicit = dict(explicit)
+        # Values that are not Kafka's defaults, as text: `explicit` and those of the profile.
+        self.changed = PROFILES[profile] | self.explicit
         self.ignored: list[str] = []  # names that Kafka has but that have no effect here, for a log line
         self.passed_over: list[PassedOver] = []  # names that Kafka does not have, for a warning
         values = self.__dict__
@@ -321,7 +321,7 @@ class Settings:
             values[name.replace(".", "_")] = setting.default
         for name in _FACTORS:
             values[name.replace(".", "_")] = min(SETTINGS[name].default, nodes)
-        for name, value in DEFAULTS.get(self.given.get("kohort.as.kafka", CURRENT), {}).items():
+        for name, value in DEFAULTS.get(self.explicit.get("kohort.as.kafka", CURRENT), {}).items():
             values[name.replace(".", "_")] = SETTINGS[name].read(value)
         for name, value in self.changed.items():
             registered = SETTINGS.get(name)

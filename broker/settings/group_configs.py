@@ -250,14 +250,14 @@ class GroupConfigs:
 
     def __init__(
         self,
-        given: Mapping[str, str],
+        broker_settings: Mapping[str, str],
         note: Callable[[str, Mapping[str, str]], None] | None = None,
         release: str = CURRENT,
     ) -> None:
         """Create the settings without groups.
 
         Args:
-            given: Broker settings. Those of BROKER_SETTINGS are integers.
+            broker_settings: Settings of the broker. Those of BROKER_SETTINGS are integers.
             note: Called with the new settings of a group before they take effect; may raise OSError.
             release: Release of Kafka whose settings exist.
         """
@@ -265,12 +265,14 @@ class GroupConfigs:
         self._names_ranges = rules_of(release).names_ranges_of_settings
         self._note = note
         # Defaults of groups' settings that the broker's settings set.
-        self.given = {
-            config.synonym: given[config.synonym]
+        self.explicit = {
+            config.synonym: broker_settings[config.synonym]
             for config in GROUP_CONFIGS.values()
-            if config.synonym is not None and config.synonym in given
+            if config.synonym is not None and config.synonym in broker_settings
         }
-        self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
+        self._bounds = {
+            bound.broker_setting: int(broker_settings.get(bound.broker_setting, bound.default)) for bound in _BOUNDS
+        }
         self._configs: dict[str, dict[str, str]] = {}
         self.consumer_config = _Effective(self._configs, self._consumer_config)
         self.share_config = _Effective(self._configs, self._share_config)
@@ -290,7 +292,7 @@ class GroupConfigs:
         return self._configs.get(group_id, {})
 
     def default(self, config: Setting[Any]) -> str:
-        return self.given.get(config.synonym or "", config.default_text)
+        return self.explicit.get(config.synonym or "", config.default_text)
 
     def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
         from kohort.coordinator.consumer.consumer_config import ConsumerConfig  # like the others

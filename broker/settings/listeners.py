@@ -124,11 +124,11 @@ def read_listeners(settings: Settings, nodes: int = 1) -> list[ListenerSettings]
     """Return the entries of `listeners`, if it is set. Raises SettingError for contradictions."""
     if not settings.listeners.strip():
         for name in ("advertised.listeners", "inter.broker.listener.name"):
-            if settings.given.get(name, "").strip():
+            if settings.explicit.get(name, "").strip():
                 raise SettingError(f"{name} requires listeners to be set")
         return []
     protocols = _protocols(settings.listener_security_protocol_map)
-    controllers = {part.strip().upper() for part in settings.given.get("controller.listener.names", "").split(",")}
+    controllers = {part.strip().upper() for part in settings.explicit.get("controller.listener.names", "").split(",")}
     listeners = [
         ListenerSettings(name, _protocol_of(name, protocols), host, port)
         for name, host, port in _endpoints("listeners", settings.listeners)
@@ -148,7 +148,7 @@ def read_advertised(settings: Settings, listeners: Iterable[ListenerSettings], n
     if not text:
         return {}
     names = {item.name for item in listeners}
-    controllers = {item.strip().upper() for item in settings.given.get("controller.listener.names", "").split(",")}
+    controllers = {item.strip().upper() for item in settings.explicit.get("controller.listener.names", "").split(",")}
     advertised = {}
     for name, host, port in _endpoints("advertised.listeners", text):
         if name in controllers:
@@ -203,8 +203,8 @@ def _protocol_of(name: str, protocols: Mapping[str, str]) -> str:
 
 def _check_inter_broker(settings: Settings, listeners: Iterable[ListenerSettings]) -> None:
     """Check settings of connections between brokers, which do not exist here but have to be consistent."""
-    name = settings.given.get("inter.broker.listener.name", "").strip().upper()
-    protocol = settings.given.get("security.inter.broker.protocol", "").strip().upper()
+    name = settings.explicit.get("inter.broker.listener.name", "").strip().upper()
+    protocol = settings.explicit.get("security.inter.broker.protocol", "").strip().upper()
     if name and protocol:
         raise SettingError("inter.broker.listener.name and security.inter.broker.protocol are both set; set one")
     if name and name not in {listener.name for listener in listeners}:
@@ -230,7 +230,7 @@ def _check_ports(listeners: Iterable[ListenerSettings], nodes: int) -> None:
 def _check_prefixes(settings: Settings, listeners: Iterable[ListenerSettings], controllers: Iterable[str]) -> None:
     names = {listener.name.lower() for listener in listeners}
     upper_names = ", ".join(sorted(names)).upper()
-    for setting in settings.given:
+    for setting in settings.explicit:
         if setting.startswith(PREFIX):
             name = setting[len(PREFIX) :].partition(".")[0]
             if name != name.lower():

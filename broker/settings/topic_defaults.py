@@ -60,4 +60,4 @@ def source_of(settings: Settings, topic: Topic, name: str) -> int:
         return DYNAMIC_TOPIC_CONFIG
     if name == SET_FOR_ALL_BROKERS:
         return DYNAMIC_DEFAULT_BROKER_CONFIG
-    return DEFAULT_CONFIG if settings.given.keys().isdisjoint(synonyms_of(name)) else STATIC_BROKER_CONFIG
+    return DEFAULT_CONFIG if settings.explicit.keys().isdisjoint(synonyms_of(name)) else STATIC_BROKER_CONFIG

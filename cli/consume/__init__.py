@@ -74,7 +74,7 @@ def consume(
     troubles = Troubles()
     ours = {
         "group.id": "kohort-consume" if group is None else group,  # librdkafka requires one, even without a member
-        "auto.offset.reset": "earliest" if span.where == BEGINNING else "latest",
+        "auto.offset.reset": "earliest" if span.position == BEGINNING else "latest",
         "enable.auto.offset.store": False,
         "enable.auto.commit": group is not None,
         "enable.partition.eof": True,

@@ -92,7 +92,7 @@ class Reading:
         elif span.offset is not None:
             partition.offset = span.start(low, high)
         else:
-            partition.offset = {BEGINNING: OFFSET_BEGINNING, END: OFFSET_END}[span.where]
+            partition.offset = {BEGINNING: OFFSET_BEGINNING, END: OFFSET_END}[span.position]
         if span.until_ms is not None:
             stop = self._offset_at(partition, span.until_ms)
             self._stops[topic_partition] = stop if stop >= 0 else high

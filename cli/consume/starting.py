@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?\d+")
 class Span(NamedTuple):
     """Range of records. Exactly one of the first three fields is set."""
 
-    where: str = BEGINNING
+    position: str = BEGINNING
     offset: int | None = None  # offset in the log; -N: the last N records
     since_ms: int | None = None
     until_ms: int | None = None  # stop before the first record at or after this time, or at the current end
@@ -47,11 +47,11 @@ def span_of(values: Sequence[str]) -> Span:
             raise click.BadParameter(f"{value}: another --offset already defines the start", param_hint="--offset")
         has_start = True
         if value in (BEGINNING, END):
-            span = span._replace(where=value)
+            span = span._replace(position=value)
         elif value.startswith("s@"):
-            span = span._replace(where="", since_ms=moment_ms(value[2:], "--offset"))
+            span = span._replace(position="", since_ms=moment_ms(value[2:], "--offset"))
         elif _NUMBER.fullmatch(value):
-            span = span._replace(where="", offset=int(value))
+            span = span._replace(position="", offset=int(value))
         else:
             raise click.BadParameter(
                 f"{value}: expected {BEGINNING}, {END}, a number, -N for the last N, s@MOMENT or e@MOMENT",

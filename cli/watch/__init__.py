@@ -125,7 +125,7 @@ async def _watch(
         console.print(picture(snapshot, recent_changes, title=title, pattern=pattern))
         while not once:
             await asyncio.sleep(every_s)
-            previous, snapshot = snapshot, await looking.again(snapshot)
+            previous, snapshot = snapshot, await looking.look_again(snapshot)
             for error in set(snapshot.problems) - set(previous.problems):
                 console.out(visible(f"! {error}"))
             if looking.back_after_s is not None:
@@ -140,7 +140,7 @@ async def _watch(
             )
             live.update(screen, refresh=True)
             await asyncio.sleep(every_s)
-            snapshot = await looking.again(snapshot)
+            snapshot = await looking.look_again(snapshot)
             if looking.away_since is None:
                 recent_changes = [*recent_changes, *changes.take(snapshot)][-KEPT_CHANGES:]
 

@@ -17,7 +17,7 @@ class Change:
 
     at: float  # seconds since 1970 of the snapshot; it happened since the previous one
     group_id: str
-    what: str
+    text: str
 
 
 class Changes:

@@ -260,7 +260,9 @@ def _offsets(topics: Iterable[Any]) -> dict[TopicPartition, int]:
 
 
 def _with_shares(group: SeenGroup, shares: tuple[SeenShare, ...]) -> SeenGroup:
-    return replace(group, shares=shares, lags={share.where: share.lag for share in shares if share.lag is not None})
+    return replace(
+        group, shares=shares, lags={share.topic_partition: share.lag for share in shares if share.lag is not None}
+    )
 
 
 def _lags(committed: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -29,7 +29,7 @@ class Looking:
         self.back_after_s: float | None = None  # length of the outage that this snapshot ended
         self._problem = ""
 
-    async def again(self, previous: Snapshot) -> Snapshot:
+    async def look_again(self, previous: Snapshot) -> Snapshot:
         """Return a new snapshot, or the previous one with the current problem and its start time."""
         at = self._now()
         self.back_after_s = None

@@ -32,18 +32,18 @@ class SeenRebalance:
         return self.outcome != "open"
 
     def __str__(self) -> str:
-        who = f" ({self.actor})" if self.actor else ""
+        client = f" ({self.actor})" if self.actor else ""
         waited = "" if self.prepare_ms is None else f", waited {self.prepare_ms:,.0f} ms"
         last = f" for {self.laggard}" if waited and self.laggard else ""
         end = "" if self.outcome == "completed" else f", {self.outcome}"
-        return f"{self.counted} {self.generation}: {self.cause}{who}{waited}{last}{end}"
+        return f"{self.counted} {self.generation}: {self.cause}{client}{waited}{last}{end}"
 
 
 @dataclass(frozen=True)
 class SeenShare:
     """State of a share group's partition."""
 
-    where: TopicPartition
+    topic_partition: TopicPartition
     start: int  # share-partition start offset as persisted
     lag: int | None  # records before their final state; None if unknown
     held: int | None = None  # acquired records, from a control address

@@ -78,7 +78,7 @@ def picture(
 
 def line(change: Change) -> str:
     """Return a change as one line of plain text."""
-    return visible(f"{_clock(change.at)}  {change.group_id}: {change.what}")
+    return visible(f"{_clock(change.at)}  {change.group_id}: {change.text}")
 
 
 def ranges(topic_partitions: Iterable[TopicPartition]) -> str:
@@ -165,9 +165,9 @@ def _shares(group: SeenGroup) -> Table:
     shows_held = any(share.held is not None for share in group.shares)
     for name in ("start offset", *(("held",) if shows_held else ()), "lag"):
         table.add_column(name, justify="right", no_wrap=True)
-    for share in sorted(group.shares, key=lambda item: item.where):
+    for share in sorted(group.shares, key=lambda item: item.topic_partition):
         held = [_number(share.held)] if shows_held else []
-        table.add_row(Text(ranges([share.where])), _number(share.start), *held, _number(share.lag))
+        table.add_row(Text(ranges([share.topic_partition])), _number(share.start), *held, _number(share.lag))
     return table
 
 
@@ -237,7 +237,7 @@ def _change(change: Change) -> Text:
     return Text.assemble(
         (f"{_clock(change.at)}  ", "dim"),
         (change.group_id, "bold"),
-        f"  {change.what}",
+        f"  {change.text}",
         no_wrap=True,
         overflow="ellipsis",
     )

@@ -52,7 +52,7 @@ class Shape:
     name: str
     about: str
     properties: tuple[Property, ...]
-    given: bool  # True if requests contain it
+    in_requests: bool  # whether requests contain it
 
     @property
     def required(self) -> list[Property]:
@@ -139,10 +139,10 @@ class _Reader:
             for operation in methods.values()
             for holder in operation.get("parameters", ())
         }
-        for name, where in NAMED.items():
-            shape, *keys = where.split(".")
-            schema = parameters.get(where) or self._schemas[shape]
-            for key in () if where in parameters else keys:
+        for name, place in NAMED.items():
+            shape, *keys = place.split(".")
+            schema = parameters.get(place) or self._schemas[shape]
+            for key in () if place in parameters else keys:
                 schema = schema["properties"][key]
             self._enum_names[_words(schema)] = name
 

@@ -104,7 +104,7 @@ def _answer(operation: Operation) -> str:
 def _query(operation: Operation) -> Shape:
     """Return the query parameters as an object type."""
     about = f"What {operation.subject}.{camel(operation.name)} may be given."
-    return Shape(operation.query_name, about, operation.query, given=True)
+    return Shape(operation.query_name, about, operation.query, in_requests=True)
 
 
 def _record(shape: Shape, *, query: bool = False) -> str:
@@ -112,7 +112,7 @@ def _record(shape: Shape, *, query: bool = False) -> str:
     about = "".join(f"\n * @param {_name(field.name)} {field.about}" for field in shape.properties if field.about)
     head = f"/**\n * {shape.about}{about}\n */\npublic record {shape.name}(\n{components}) {{\n"
     body = []
-    if shape.given:
+    if shape.in_requests:
         if len(shape.required) < len(shape.properties):
             body.append(_short_constructor(shape))
         body += [_wither(shape, field) for field in shape.optional]

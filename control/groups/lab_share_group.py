@@ -250,7 +250,7 @@ class ShareGroup(AnyGroup):
             share,
             partitions=tuple(records.partitions()),
             in_flight=tuple(
-                part for topic_partition in records.where() for part in records.in_flight(*topic_partition)
+                part for topic_partition in records.tracked_partitions() for part in records.in_flight(*topic_partition)
             ),
             expired_locks=Counter(fate.member_id for fate in fates(self.events, (EXPIRED,))),
         )
@@ -282,7 +282,7 @@ class ShareGroup(AnyGroup):
         self, records: ShareRecords, topic: str | None, partition: int | None
     ) -> list[tuple[Topic, Partition]]:
         if topic is None:
-            return list(records.where())
+            return list(records.tracked_partitions())
         if partition is not None:
             return [self._topic_partition(topic, partition)]
         known_topic = self._laboratory.topics.find(topic)
@@ -308,7 +308,7 @@ class ShareGroup(AnyGroup):
         records = self._records()
         if records is None:
             return {}
-        return {(topic.name, part.index): records.lag_of(topic, part) for topic, part in records.where()}
+        return {(topic.name, part.index): records.lag_of(topic, part) for topic, part in records.tracked_partitions()}
 
     def _remaining(self) -> str:
         parts = [str(part) for part in self.partitions if part.lag != 0]

@@ -57,10 +57,10 @@ class ShareRecords:
     # Partitions
 
     def partitions(self) -> Iterator[SharePartitionState]:
-        for topic, partition in self.where():
+        for topic, partition in self.tracked_partitions():
             yield self.state_of(topic, partition)
 
-    def where(self) -> Iterator[tuple[Topic, Partition]]:
+    def tracked_partitions(self) -> Iterator[tuple[Topic, Partition]]:
         """Yield partitions that have a state or whose topic members subscribe to, in the order of their names."""
         topic_ids = self._group.states.all_topics()
         topics = {

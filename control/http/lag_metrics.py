@@ -88,7 +88,7 @@ def _positions(cluster: BrokerCluster, group: Group) -> Iterator[_Position]:
         from kohort.control.groups.share_records import records_of  # not loaded by brokers without such groups
 
         records = records_of(cluster, group, cluster.clock.now_ms())
-        for topic, partition in records.where():
+        for topic, partition in records.tracked_partitions():
             start = records.start_of(topic, partition)
             if start is not None:
                 lag_of = partial(records.lag_of, topic, partition)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.storage.topic import Topic
 
-# Values in place of a holder's member id, which is never blank. DONE: it is stored that the record is not delivered
+# Values in place of a holder's member id, which is never blank. FINISHED: it is stored that the record is not delivered
 # again. ARCHIVED: the leader does not deliver it again, but that may not be stored.
-AVAILABLE, DONE, ARCHIVED = "", " ", "  "
+AVAILABLE, FINISHED, ARCHIVED = "", " ", "  "
 
 OUTCOMES = {
-    "records_accepted": DONE,
-    "records_rejected": DONE,
+    "records_accepted": FINISHED,
+    "records_rejected": FINISHED,
     "records_released": AVAILABLE,
     "lock_expired": AVAILABLE,
     "records_archived": ARCHIVED,
@@ -38,7 +38,7 @@ OUTCOMES = {
 
 
 class Stretch(NamedTuple):
-    """A range of offsets with the same state: a holder, AVAILABLE, DONE or ARCHIVED."""
+    """A range of offsets with the same state: a holder, AVAILABLE, FINISHED or ARCHIVED."""
 
     first: int
     last: int
@@ -77,14 +77,14 @@ class Stretches:
         """Keep stored states, and the holders of records if the node is the same: it would have reported a change."""
         forgotten = {AVAILABLE, ARCHIVED}
         if node_id != self.node_id:
-            forgotten |= {stretch.owner for stretch in self._stretches} - {DONE}
+            forgotten |= {stretch.owner for stretch in self._stretches} - {FINISHED}
         self._stretches = [stretch for stretch in self._stretches if stretch.owner not in forgotten]
         self.node_id = node_id
 
     def pass_below(self, start: int) -> None:
         """Mark everything below a loaded start offset as done, if any state is known there."""
         if self._stretches and self._stretches[0].first < start:
-            self.put(self._stretches[0].first, start - 1, DONE)
+            self.put(self._stretches[0].first, start - 1, FINISHED)
 
 
 @dataclass
@@ -133,7 +133,7 @@ class ShareSafety:
     def _start_moved(self, stretches: Stretches, start: int) -> None:
         """Check that only finished and undelivered offsets are passed: some offsets have no record."""
         for stretch in stretches.between(max(stretches.start, stretches.log_start), start - 1):
-            if stretch.owner not in (DONE, ARCHIVED):
+            if stretch.owner not in (FINISHED, ARCHIVED):
                 self.violation(
                     f"{stretches.name} {_format_offsets(stretch)} was skipped: the start moved to {start}, "
                     f"and {_owner(stretch)}"
@@ -144,13 +144,13 @@ class ShareSafety:
         """Check that records with a dead letter are finished."""
         records = _records_of(event)
         for stretch in () if is_late else stretches.between(records.first, records.last):
-            if stretch.owner not in (DONE, ARCHIVED):
+            if stretch.owner not in (FINISHED, ARCHIVED):
                 self.violation(f"{stretches.name} {_format_offsets(stretch)} has a dead letter, and {_owner(stretch)}")
 
     def _records(self, stretches: Stretches, event: GroupEvent, *, is_late: bool) -> None:
         """Update the state of records at or above the start. The batch at the log start is delivered as a whole."""
         records, outcome = _records_of(event), _outcome_of(event)
-        if is_late and outcome != DONE:
+        if is_late and outcome != FINISHED:
             return
         remaining = records._replace(first=max(records.first, stretches.start))
         if remaining.first <= remaining.last:
@@ -167,7 +167,7 @@ class ShareSafety:
         first, last, member = records
         is_given = kind == "records_acquired"
         change = f" was delivered to {member}" if is_given else f": {kind.replace('_', ' ')} of {member}"
-        expected = DONE if is_late else AVAILABLE if is_given else member
+        expected = FINISHED if is_late else AVAILABLE if is_given else member
         for stretch in stretches.between(first, last):
             if stretch.owner != expected:
                 self.violation(f"{stretches.name} {_format_offsets(stretch)}{change}, and {_owner(stretch)}")
@@ -180,7 +180,7 @@ def _records_of(event: GroupEvent) -> Stretch:
 
 def _outcome_of(event: GroupEvent) -> str:
     if event.cause == NO_RECORD:
-        return DONE
+        return FINISHED
     return OUTCOMES.get(event.kind, event.member_id or "")
 
 
@@ -210,6 +210,6 @@ def _format_offsets(stretch: Stretch) -> str:
 
 
 def _owner(stretch: Stretch) -> str:
-    if stretch.owner in (DONE, ARCHIVED):
+    if stretch.owner in (FINISHED, ARCHIVED):
         return "it was already finished"
     return f"{stretch.owner} holds it" if stretch.owner else "no member holds it"

@@ -69,7 +69,7 @@ class Loading:
     of each is decoded. A value that a later one replaces is not checked; compaction would have removed it.
     """
 
-    what: ClassVar[str] = "groups"
+    loads: ClassVar[str] = "groups"
 
     def __init__(self, coordinator: GroupCoordinator, partition: int) -> None:
         self._coordinator = coordinator

@@ -18,7 +18,7 @@ from kohort.protocol.records.schema import RecordError
 class ShareStateLoading:
     """Replay of one partition. Until it finishes, requests fail with COORDINATOR_LOAD_IN_PROGRESS."""
 
-    what: ClassVar[str] = "share partitions"
+    loads: ClassVar[str] = "share partitions"
 
     def __init__(self, coordinator: ShareCoordinator, partition: int) -> None:
         self._coordinator = coordinator

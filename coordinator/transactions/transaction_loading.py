@@ -14,7 +14,7 @@ from kohort.protocol.records.schema import RecordError
 class TransactionLoading:
     """The replay of one partition of `__transaction_state`. Until it has finished, clients receive an error."""
 
-    what: ClassVar[str] = "transactional ids"
+    loads: ClassVar[str] = "transactional ids"
 
     def __init__(self, coordinator: TransactionCoordinator, partition: int, leader_epoch: int) -> None:
         self._coordinator = coordinator

@@ -33,7 +33,7 @@ from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.remote_path import Place
-from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
+from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, visible_files
 from kohort.pipeline.silver.read_sources import ingest, sample
 from kohort.pipeline.silver.silver_rows import CoordinatorMove, EventRange, LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES, SCHEMAS
@@ -134,7 +134,7 @@ class _Silver:
         return self._commits.of(group), rows
 
     def _read_commits(self, silver: Place) -> None:
-        for path in shown(silver, TABLE):
+        for path in visible_files(silver, TABLE):
             for rows in row_groups(path, COMMITS_OF_A_GROUP):
                 self._commits.add(rows)
                 for table in places(rows):
@@ -235,7 +235,7 @@ _PARTITION_IN = {"group_records": "partition", "events": "co_partition"}
 
 def _table(silver: Place, table: str) -> pa.Table:
     schema = SCHEMAS[table]
-    tables = [rows_in(path).cast(schema) for path in shown(silver, table)]
+    tables = [rows_in(path).cast(schema) for path in visible_files(silver, table)]
     return pa.concat_tables([schema.empty_table(), *tables])
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, PLACES, TABLE, TEXTS, pack, places, row_groups
 from kohort.pipeline.job.file_frames import over_files
 from kohort.pipeline.remote_path import Place
-from kohort.pipeline.silver.parquet_files import shown
+from kohort.pipeline.silver.parquet_files import visible_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,4 +55,4 @@ def _over_files(
                 plain = [table[n].cast(pa.string()) if n in TEXTS else table[n] for n in table.column_names]
                 yield from pa.table(plain, table.column_names).to_batches()
 
-    return over_files(spark, shown(silver, TABLE), run, kinds)
+    return over_files(spark, visible_files(silver, TABLE), run, kinds)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.session import ROWS_PER_ARROW_BATCH, parallelism
-from kohort.pipeline.silver.parquet_files import row_groups_in, shown
+from kohort.pipeline.silver.parquet_files import row_groups_in, visible_files
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def silver_frame(spark: SparkSession, silver: Place, table: str) -> DataFrame:
         for rows in row_groups_in(path):
             yield from rows.cast(schema).to_batches(ROWS_PER_ARROW_BATCH)
 
-    return over_files(spark, shown(silver, table), read, from_arrow_schema(schema))
+    return over_files(spark, visible_files(silver, table), read, from_arrow_schema(schema))
 
 
 def over_files(

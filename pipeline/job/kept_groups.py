@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kohort.pipeline.silver.parquet_files import shown
+from kohort.pipeline.silver.parquet_files import visible_files
 
 # returns gold tables by group, for the named groups or, with None, for all groups in silver
 Analyse = Callable[[Path, list[str] | None], dict[str, dict[str, pa.Table]]]
@@ -35,7 +35,7 @@ def groups_in(silver: Path, batches: Callable[[str], bool]) -> set[str]:
     """
     groups: set[str] = set()
     for table in _NAMING:
-        for path in shown(silver, table):
+        for path in visible_files(silver, table):
             if batches(path.parent.name.removeprefix("batch=")):
                 names = pq.ParquetFile(path).read(["group_id"])["group_id"]
                 groups.update(name for name in pc.unique(names).to_pylist() if name is not None)

@@ -17,7 +17,7 @@ from kohort.pipeline.live.webhook import Message
 # Number of groups with their own series. Further ones share one, so that external ids can't fill the metrics store.
 MOST_GROUPS = 500
 MOST_CLIENTS = 1_000  # the same for clients, over all groups
-OTHERS = "(others)"
+OTHER_LABEL = "(others)"
 
 
 class FollowMetrics:
@@ -115,12 +115,12 @@ class FollowMetrics:
     def _group(self, name: str) -> str:
         if len(self._groups) < MOST_GROUPS:
             self._groups.add(name)
-        return name if name in self._groups else OTHERS
+        return name if name in self._groups else OTHER_LABEL
 
     def _client(self, name: str) -> str:
         if len(self._clients) < MOST_CLIENTS:
             self._clients.add(name)
-        return name if name in self._clients else OTHERS
+        return name if name in self._clients else OTHER_LABEL
 
 
 def _show(gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:

@@ -12,7 +12,7 @@ from threading import Lock
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kohort.pipeline.live.follow_metrics import OTHERS
+from kohort.pipeline.live.follow_metrics import OTHER_LABEL
 from kohort.pipeline.live.group_log import GroupLog
 from kohort.pipeline.live.sampled_ends import LogEnds
 
@@ -52,14 +52,14 @@ class GroupMetrics(Collector):
         in_rebalance = self._states()
         counts: Counter[tuple[str, str, str]] = Counter()
         for number, (name, group) in enumerate(sorted(self._log.groups.items())):
-            label = name if number < MAX_GROUPS else OTHERS
+            label = name if number < MAX_GROUPS else OTHER_LABEL
             if number < MAX_GROUPS:
                 members.add_metric([name], len(group.tracked.members))
                 state = in_rebalance.get(name, "Stable" if group.tracked.members else "Empty")
                 states.add_metric([name, state], 1)
             for (cause, client), count in group.rebalances.items():
                 key = (label, cause, client)
-                counts[key if key in counts or len(counts) < MAX_REBALANCES else (label, cause, OTHERS)] += count
+                counts[key if key in counts or len(counts) < MAX_REBALANCES else (label, cause, OTHER_LABEL)] += count
         for labels, total in counts.items():
             rebalances.add_metric(labels, total)
         yield from (members, states, rebalances)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kohort.pipeline.live.waited_for import KnownGroup, MemberCommits
-from kohort.pipeline.silver.parquet_files import shown
+from kohort.pipeline.silver.parquet_files import visible_files
 
 CLASSIC = 2  # record type of a classic group
 EAGER, COOPERATIVE = ("range", "roundrobin", "sticky"), "cooperative-sticky"
@@ -121,7 +121,7 @@ class LastGenerations:
         """Return columns of these groups. Retries if a file was merged into another one meanwhile."""
         filters = [("group_id", "in", sorted(groups)), *more]
         for attempt in range(TRIES):
-            files = shown(self._silver, table)
+            files = visible_files(self._silver, table)
             if not files or not filters[0][2]:
                 return None
             try:

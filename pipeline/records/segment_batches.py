@@ -76,7 +76,7 @@ class Headers:
     def __len__(self) -> int:
         return len(self.position)
 
-    def where(self, selection: slice | Bools) -> Headers:
+    def select(self, selection: slice | Bools) -> Headers:
         return Headers(*(getattr(self, name)[selection] for name in self.__slots__))
 
     @property
@@ -147,7 +147,7 @@ def read_headers(data: bytes, damage: list[Damage]) -> Headers:
         else:
             reason = f"{count[n]} records in {length[n]} bytes: batch left out"
         damage.append(Damage(int(at[n]), reason, int(base[n])))
-    return headers.where(sound)
+    return headers.select(sound)
 
 
 def _positions(data: bytes, wrong: list[int]) -> Iterator[int]:
@@ -202,7 +202,7 @@ def read_segment(data: bytes | memoryview, records_at_once: int = _RECORDS_AT_ON
     run_of = np.cumsum(headers.count) // records_at_once
     edges = [0, *(np.flatnonzero(np.diff(run_of)) + 1).tolist(), len(headers)]
     for first, last in pairwise(edges):
-        yield _read_run(data, headers.where(slice(first, last)), damage if first == 0 else [])
+        yield _read_run(data, headers.select(slice(first, last)), damage if first == 0 else [])
 
 
 def _read_run(data: bytes, headers: Headers, damage: list[Damage]) -> Records:
@@ -283,7 +283,7 @@ def _read_alike(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: 
         if len(batches) < _MANY or not remaining[batches[0]]:
             continue
         model = batches[:1]
-        one = headers.where(slice(int(model[0]), int(model[0]) + 1))
+        one = headers.select(slice(int(model[0]), int(model[0]) + 1))
         shape = _Columns(one)
         _read_in_turn(buffer, one, at[model], stop[model], shape, [], np.zeros(1, np.int64))
         if not shape.sound.all():

@@ -20,7 +20,7 @@ from kohort.pipeline.report.readiness_section import readiness_section
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import esc, moment, name, sentence
-from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
+from kohort.pipeline.report.words import by_group, first_thing, headline, period_of, worst_severity
 from kohort.pipeline.rules.finding import several
 from kohort.pipeline.rules.readiness import Readiness
 
@@ -137,7 +137,7 @@ def _in_short(
         names = [group, *(client for finding in groups[group] for client in finding["clients"])]
         lines.append(
             f"<li>{badge(worst_severity(groups[group]))}{link} {sentence(summary, names)}"
-            f'<br><span class="soft">{esc(when(groups[group], until_ms))}.</span> '
+            f'<br><span class="soft">{esc(period_of(groups[group], until_ms))}.</span> '
             f"<b>First:</b> {sentence(first_thing(groups[group]), names)}</li>"
         )
     more = lines[_IN_SHORT:]

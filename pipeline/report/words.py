@@ -54,7 +54,7 @@ def _waited_for(stalls: list[FindingRow], stops: int) -> str:
 ENDED_MS = 1_000  # a finding that reaches so close to the end of the data is ongoing, unless it is known to be over
 
 
-def when(findings: list[FindingRow], until_ms: int) -> str:
+def period_of(findings: list[FindingRow], until_ms: int) -> str:
     """Describe the period of the most severe findings, and whether it is ongoing at the end of the data, `until_ms`."""
     worst = [finding for finding in findings if finding["severity"] == worst_severity(findings)]
     if not worst:

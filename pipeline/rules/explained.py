@@ -30,7 +30,7 @@ LASTING = ("R44",)
 
 def explain(findings: list[Finding]) -> None:
     """Downgrade explained findings to info, refer to the finding that explains them, and remove replaced findings."""
-    wrong = {each for cause in findings for each in REPLACES.get(cause.rule, ())}
+    wrong = {rule for cause in findings for rule in REPLACES.get(cause.rule, ())}
     findings[:] = [finding for finding in findings if finding.rule not in wrong]
     for cause in [finding for finding in findings if finding.rule in EXPLAINS and finding.severity != INFO]:
         for other in _shown_by(cause, findings):

@@ -15,7 +15,7 @@ from kohort.pipeline.rules.r44_topic_made_again import made_again
 
 ID = "R21"
 UNCOMMITTED_MS = 5000
-REBALANCES, LATE, SHARE_LATE = 3, 5, 0.4
+REBALANCES, LATE_COMMITS, SHARE_LATE = 3, 5, 0.4
 BATCH_MS, JUST_NOW_MS = 2_000, 500
 
 
@@ -149,7 +149,9 @@ def _work_in_progress(analysis: GroupAnalysis) -> Iterator[Finding]:
             eligible += age_ms is not None
             if age_ms:
                 uncommitted.append((r, member_id, shares[member_id], age_ms))
-    if len({r.number for r, *_ in uncommitted}) < REBALANCES or len(uncommitted) < max(LATE, SHARE_LATE * eligible):
+    if len({r.number for r, *_ in uncommitted}) < REBALANCES or len(uncommitted) < max(
+        LATE_COMMITS, SHARE_LATE * eligible
+    ):
         return
     clients = sorted({r.before.members[member_id].name for r, member_id, *_ in uncommitted})
     ages = sorted(age_ms for *_, age_ms in uncommitted)

@@ -30,7 +30,7 @@ MANY = 100
 SOON_MS, SETTLED_MS = 5_000, 60_000
 RETURNS, RETURNS_WITHIN_MS, AWAY_MS, AT_ONCE_MS = 3, 30 * 60_000, 60_000, 500
 _UNSUBSCRIBED = "unsubscribed"  # part of the reason that Java clients give
-_ASKED = ("rejoin_leader", "metadata_changed", "rejoin_member")
+_VOLUNTARY = ("rejoin_leader", "metadata_changed", "rejoin_member")
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def _requested(analysis: GroupAnalysis) -> Iterator[Finding]:
     for r in analysis.rebalances:
         if r.why.confidence == POSSIBLE or r.number in after_a_change:
             continue
-        if r.why.cause in _ASKED and not r.is_epoch and not r.joined and not r.evicted and _same_topics(r):
+        if r.why.cause in _VOLUNTARY and not r.is_epoch and not r.joined and not r.evicted and _same_topics(r):
             client = r.why.trigger_client or r.why.trigger_member or ""
             by_client.setdefault(client, []).append(r)
     for client, hits in by_client.items():

@@ -14,9 +14,9 @@ ID = "R48"
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if analysis.share is None or not (failures := outages(analysis.share)):
         return
-    records, longest = sum(each.records for each in failures), max(failures, key=lambda each: each.records)
-    clients = list(dict.fromkeys(client for each in longest.given_up for client in each.clients))
-    counts = sorted({each.count for outage in failures for each in outage.given_up})
+    records, longest = sum(outage.records for outage in failures), max(failures, key=lambda outage: outage.records)
+    clients = list(dict.fromkeys(client for given_up in longest.given_up for client in given_up.clients))
+    counts = sorted({given_up.count for outage in failures for given_up in outage.given_up})
     unread = analysis.share.unread  # others of its partitions may have been read and accepted meanwhile
     yield Finding(
         ID,
@@ -38,7 +38,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         clients,
         {
             "records": records,
-            "accepted_meanwhile": sum(each.accepted for each in failures),
+            "accepted_meanwhile": sum(outage.accepted for outage in failures),
             "deliveries": counts,
             "longest_ms": longest.end_ms - longest.start_ms,
             "times": len(failures),

@@ -59,7 +59,7 @@ def _may_be_restoring(restore: Restore) -> bool:
 def _finding(streams: StreamsHistory, restores: list[Restore]) -> Finding:
     tasks = list(dict.fromkeys(f"{restore.stay.task[0]}_{restore.stay.task[1]}" for restore in restores))
     names = sorted({restore.stay.member.name for restore in restores})
-    longest = max(restores, key=lambda each: each.stood_ms)
+    longest = max(restores, key=lambda restore: restore.stood_ms)
     held = [restore.changelog for restore in restores if restore.changelog is not None]
     lags = [restore.lag for restore in restores if restore.lag is not None]
     still = [restore for restore in restores if not restore.ended and restore.stay.end_ms is None]

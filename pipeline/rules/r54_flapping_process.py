@@ -138,10 +138,10 @@ def _advice(process: Process, came: list[_Return]) -> str:
 def _copies(streams: StreamsHistory, came: list[_Return]) -> str:
     """Describe how to avoid restores of its tasks; empty for stateless tasks."""
     topology = streams.topology_at(came[-1].back_ms)
-    if topology is not None and not any(each.stores for each in topology.subtopologies.values()):
+    if topology is not None and not any(subtopology.stores for subtopology in topology.subtopologies.values()):
         return ""
     elsewhere = "; streams.num.standby.replicas=1 of the group keeps a copy in another process"
     return (
         "Keep state.dir on a disk that outlives the process, because missing state is restored"
-        f"{elsewhere if any(each.moved for each in came) else ''}."
+        f"{elsewhere if any(comeback.moved for comeback in came) else ''}."
     )

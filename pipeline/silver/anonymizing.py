@@ -31,7 +31,7 @@ from kohort.base.replaced_names import (
     ReplacedNames,
 )
 from kohort.pipeline.remote_path import Place
-from kohort.pipeline.silver.parquet_files import Writer, publish, row_groups_in, shown
+from kohort.pipeline.silver.parquet_files import Writer, publish, row_groups_in, visible_files
 from kohort.pipeline.silver.silver_schemas import SCHEMAS, TEXTS_OF_COMMITS
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lacking import TEXTS
@@ -88,7 +88,7 @@ def anonymize(original: Place, silver: Place, issues: Iterable[Issue] = ()) -> t
 
 
 def _row_groups(silver: Place, table: str) -> Iterable[pa.Table]:
-    for path in shown(silver, table):
+    for path in visible_files(silver, table):
         yield from row_groups_in(path, coded=list(TEXTS_OF_COMMITS) if table == "offset_commits" else None)
 
 

@@ -124,7 +124,7 @@ def publish(folder: PlaceT, batch: str, tasks: list[str]) -> int:
     return count
 
 
-def shown(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
+def visible_files(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
     """Return the complete files of a table.
 
     Args:
@@ -159,7 +159,7 @@ def rows_in(path: Place) -> pa.Table:
 
 def written(folder: Place) -> set[str]:
     """Return the tables that have files."""
-    return {table for table in SCHEMAS if shown(folder, table)}
+    return {table for table in SCHEMAS if visible_files(folder, table)}
 
 
 def forget(folder: Path) -> None:

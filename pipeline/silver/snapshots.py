@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kohort.pipeline.silver.parquet_files import shown
+from kohort.pipeline.silver.parquet_files import visible_files
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 _PREFIX = "_snapshot-"
@@ -30,7 +30,7 @@ def snapshot(silver: Path, until: int | None = None) -> Iterator[Path]:
     view.mkdir(parents=True)
     try:
         for table in SCHEMAS:
-            for path in shown(silver, table, until):
+            for path in visible_files(silver, table, until):
                 link = view / path.relative_to(silver)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 _same_file(path, link)

@@ -148,17 +148,17 @@ class _Issues:
     """Issues of a file: the first few in detail, the rest counted."""
 
     def __init__(self, path: SourceFile) -> None:
-        self.path, self.found, self.more = path, list[Issue](), 0
+        self.path, self.issues, self.more = path, list[Issue](), 0
         self.faults: list[Issue] = []
 
     def add(self, line: int, detail: str) -> None:
-        if len(self.found) < _MOST_ISSUES:
-            self.found.append(Issue("unreadable_line", f"{self.path.name}:{line}", text(detail[:300])))
+        if len(self.issues) < _MOST_ISSUES:
+            self.issues.append(Issue("unreadable_line", f"{self.path.name}:{line}", text(detail[:300])))
         else:
             self.more += 1
 
     def take(self) -> list[Issue]:
-        result, self.found = self.found + self.faults, []
+        result, self.issues = self.issues + self.faults, []
         self.faults.clear()
         if self.more:
             result.append(Issue("unreadable_line", self.path.name, f"and {self.more} more lines"))

@@ -25,7 +25,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from kohort.pipeline.silver.parquet_files import Writer, publish, shown
+from kohort.pipeline.silver.parquet_files import Writer, publish, visible_files
 from kohort.pipeline.silver.read_sources import expand, ingest
 from kohort.pipeline.silver.silver_schemas import FROM_THE_LOG
 from kohort.pipeline.sources.found import WIRE, Source
@@ -167,7 +167,7 @@ class Reader(threading.Thread):
 def silver_rows(silver: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in FROM_THE_LOG:
-        if files := shown(silver, table):
+        if files := visible_files(silver, table):
             rows = pq.ParquetDataset([str(path) for path in files], partitioning=None).read()
             found[table] = sorted(map(repr, rows.to_pylist()))
     return found
@@ -273,7 +273,7 @@ def rows_shown(out: Path) -> dict[str, int]:
     """Count the rows of silver during writes, or return nothing if a file was just removed."""
     silver = out / "tables" / "silver"
     try:
-        files = {table: shown(silver, table) for table in FROM_THE_LOG}
+        files = {table: visible_files(silver, table) for table in FROM_THE_LOG}
         return {
             table: sum(pq.read_metadata(path).num_rows for path in found) for table, found in files.items() if found
         }

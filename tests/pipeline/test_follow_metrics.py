@@ -16,7 +16,7 @@ from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.live.follow_metrics import MOST_CLIENTS, MOST_GROUPS, OTHERS, FollowMetrics, serving_metrics
+from kohort.pipeline.live.follow_metrics import MOST_CLIENTS, MOST_GROUPS, OTHER_LABEL, FollowMetrics, serving_metrics
 from kohort.pipeline.live.group_figures import GroupFigures, figures_of
 from kohort.pipeline.live.webhook import Message
 
@@ -73,7 +73,7 @@ def test_external_ids_are_bounded() -> None:
         if name == "kohort_follow_alerts_total"
     }
     assert len(rows) == MOST_GROUPS + 1
-    assert rows[OTHERS] == 100
+    assert rows[OTHER_LABEL] == 100
 
 
 def test_report_metrics_of_each_group(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_clients_from_outside_do_not_either() -> None:
     metrics = FollowMetrics()
     metrics.groups(figures)
     found = samples(metrics.registry)
-    assert found["kohort_follow_group_rebalances", ("join_new", OTHERS, "orders")] == 10
+    assert found["kohort_follow_group_rebalances", ("join_new", OTHER_LABEL, "orders")] == 10
 
 
 @pytest.mark.parametrize(

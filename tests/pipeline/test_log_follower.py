@@ -23,7 +23,7 @@ from kohort.coordinator.modern.modern_values import Change, GroupEpoch
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.pipeline.job.log_follower import LogReader
 from kohort.pipeline.job.report_process import ReportProcess
-from kohort.pipeline.live.follow_metrics import OTHERS, FollowMetrics
+from kohort.pipeline.live.follow_metrics import OTHER_LABEL, FollowMetrics
 from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
 from kohort.pipeline.live.sampled_ends import LogEnds
@@ -144,7 +144,7 @@ def test_clients_beyond_limit_share_series() -> None:
     log.groups["g0"].rebalances.update({("member_joined", f"c{n}"): 1 for n in range(5_000)})
     text = text_of(log, LogEnds())
     assert text.count("kafka_consumergroup_rebalances_total{") <= 2_001
-    assert f'client="{OTHERS}",consumergroup="g0"}} 3000.0' in text
+    assert f'client="{OTHER_LABEL}",consumergroup="g0"}} 3000.0' in text
 
 
 def test_failed_report_names_reason(tmp_path: Path) -> None:

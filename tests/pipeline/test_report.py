@@ -22,7 +22,7 @@ from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import Colours, name, sentence
-from kohort.pipeline.report.words import by_group, first_thing, headline, when
+from kohort.pipeline.report.words import by_group, first_thing, headline, period_of
 from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.pipeline.gold_tables import write_gold, write_report
 from tests.pipeline.report_rows import finding
@@ -197,13 +197,13 @@ def test_every_awaited_member_is_named() -> None:
 def test_summary_names_end_and_first_step() -> None:
     grave, mild = finding(advice="Look at c-1. Then rest."), finding(severity="warning", end_ms=900_000)
     assert (
-        when([grave, mild], 660_000)
+        period_of([grave, mild], 660_000)
         == "1970-01-01 00:00:00 to 1970-01-01 00:01:00 UTC, ended 10 min before the end of the data"
     )
-    assert when([grave], 61_000) == "since 1970-01-01 00:00:00 UTC, ongoing at the end of the data"
-    assert when([finding(evidence={"open": True})], 9_000_000).endswith("ongoing at the end of the data")
+    assert period_of([grave], 61_000) == "since 1970-01-01 00:00:00 UTC, ongoing at the end of the data"
+    assert period_of([finding(evidence={"open": True})], 9_000_000).endswith("ongoing at the end of the data")
     assert first_thing([grave, mild]) == "Look at c-1."
-    assert (when([], 0), first_thing([])) == ("", "")
+    assert (period_of([], 0), first_thing([])) == ("", "")
 
 
 def test_useless_bounds_are_omitted() -> None:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kohort.pipeline.gold.gold_versions import new_version, show
-from kohort.pipeline.silver.parquet_files import Writer, publish, shown
+from kohort.pipeline.silver.parquet_files import Writer, publish, visible_files
 from kohort.pipeline.silver.rolling import FEWEST, clean, roll
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.pipeline.silver.snapshots import snapshot
@@ -33,7 +33,7 @@ def batch(silver: Path, number: int | str, *, published: bool = True) -> None:
 
 
 def rows(folder: Path) -> list[str]:
-    files = shown(folder, TABLE)
+    files = visible_files(folder, TABLE)
     return sorted(row["error"] for path in files for row in pq.read_table(path, partitioning=None).to_pylist())
 
 
@@ -76,7 +76,7 @@ def test_row_rewrites_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert roll(tmp_path, FEWEST * (number + 1) - 1) == FEWEST
     assert rows(tmp_path) == sorted(map(str, range(FEWEST * rounds)))
     assert sum(written) < 8 * FEWEST * rounds, "with all of it at each roll it would be twenty times as much"
-    assert len(shown(tmp_path, TABLE)) < 10
+    assert len(visible_files(tmp_path, TABLE)) < 10
 
 
 def test_samples_are_rolled_separately(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_samples_are_rolled_separately(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / TABLE, kept)
     assert roll(tmp_path, -1) == 0
     assert rows(tmp_path) == old_rows
-    assert len(shown(tmp_path, TABLE)) == 2
+    assert len(visible_files(tmp_path, TABLE)) == 2
     for place in kept.iterdir():
         shutil.copytree(place, tmp_path / TABLE / place.name, dirs_exist_ok=True)
     clean(tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kohort.pipeline.job.following_files import FollowedFiles
-from kohort.pipeline.silver.parquet_files import shown
+from kohort.pipeline.silver.parquet_files import visible_files
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.tailing import READ_AT_ONCE, TailedFiles
@@ -226,7 +226,7 @@ def test_batch_without_state_is_read_again(tmp_path: Path) -> None:
     assert count > 100
     state.unlink()
     new_files = FollowedFiles([recording], silver, state)
-    assert shown(silver, "events") == []
+    assert visible_files(silver, "events") == []
     assert new_files.look() == count
     table = silver_table(silver, "events")
     assert table is not None

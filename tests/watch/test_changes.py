@@ -16,7 +16,7 @@ BOTH = replace(ALONE, members=(replace(ADA, partitions={"orders": (0,)}), replac
 def told(*looks: tuple[SeenGroup, ...], problems: tuple[str, ...] = ()) -> list[list[str]]:
     changes = Changes()
     return [
-        [change.what for change in changes.take(Snapshot(at, 1, groups, problems))] for at, groups in enumerate(looks)
+        [change.text for change in changes.take(Snapshot(at, 1, groups, problems))] for at, groups in enumerate(looks)
     ]
 
 

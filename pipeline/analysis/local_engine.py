@@ -31,7 +31,7 @@ from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.gold.group_tables import TableBuilder
 from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.silver_input import GroupRows, group_input
+from kohort.pipeline.history.silver_input import GroupRows, group_input, log_ends
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, visible_files
 from kohort.pipeline.silver.read_sources import ingest, sample
@@ -105,7 +105,9 @@ class _Silver:
             self._tables[table] = self._by_group(_table(silver, table), table)
         self._ranges = _by(_with_cluster(silver, "log_ranges", LogRange), "partition")
         self._moves = _by(_moves(silver), "partition")
-        self._ends = _by(_with_cluster(silver, "end_offsets", LogEndSample), "topic")
+        samples_of = _by(_with_cluster(silver, "end_offsets", LogEndSample), "topic")
+        # built once for all groups of a topic, of which there may be many
+        self._ends = {topic: log_ends(samples) for topic, samples in samples_of.items()}
         self._names = _by(_with_cluster(silver, "topic_names", TopicName), "topic_id")
         self._until_ms: dict[str | None, int] = {}
         for (cluster, _), ranges in self._ranges.items():
@@ -128,7 +130,7 @@ class _Silver:
         for topic_id in sorted(rows.topic_ids):
             rows.topic_names += self._names.get((cluster, topic_id), [])
         for topic in sorted(self._topics.get(group, set()) | rows.shared_topics | rows.streamed_topics):
-            rows.end_offsets += self._ends.get((cluster, topic), [])
+            rows.end_offsets |= self._ends.get((cluster, topic), {})
         if cluster in self._until_ms:
             rows.until_ms = min(self._until_ms[cluster], self._window.until_ms)
         return self._commits.of(group), rows

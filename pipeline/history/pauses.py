@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kohort.pipeline.history.commit_history import CommitHistory, distinct
+from kohort.pipeline.history.commit_history import CommitHistory, distinct, median, median_gap
 from kohort.pipeline.history.partition_owners import Ownership
 
 SHORTEST_MS = 3_000
@@ -21,9 +21,7 @@ def pauses(commits: CommitHistory, ownership: Ownership) -> list[tuple[int, int]
     if len(moments) < FEWEST:
         return None
     gaps = np.diff(moments)
-    usual = min(
-        (float(np.median(np.diff(column))) for column in every if len(column) > 2), default=float(np.median(gaps))
-    )
+    usual = min((median_gap(column) for column in every if len(column) > 2), default=median(gaps))
     if usual > REGULAR_MS:
         return None
     long = np.flatnonzero(gaps >= max(SHORTEST_MS, TIMES_USUAL * usual))

@@ -37,7 +37,7 @@ class GroupRows:
     """All silver rows of one group except its offset commits.
 
     Attributes:
-        end_offsets: Samples of its topics.
+        end_offsets: Samples of its topics, by partition.
         log_ranges: Ranges of its partition of the offsets topic, like `coordinator_moves`.
         since_ms: Start of the whole analysis.
         until_ms: End of the whole analysis.
@@ -49,7 +49,7 @@ class GroupRows:
     share_states: list[ShareStateRecord] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
     share_lags: list[ShareLagSample] = field(default_factory=list)
-    end_offsets: list[LogEndSample] = field(default_factory=list)
+    end_offsets: dict[TopicPartition, LogEnds] = field(default_factory=dict)
     topic_names: list[TopicName] = field(default_factory=list)
     log_ranges: list[LogRange] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
@@ -102,13 +102,30 @@ def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: 
     group.conflicts += pieces.conflicts
     group.aborted_commits = pieces.undone
     group.commits = pieces.by_partition()
-    _ends(group, rows.end_offsets, rows.shared_topics | rows.streamed_topics)
+    # All partitions of the group's topics: one without commits may have no reader.
+    topics = {topic for topic, _ in group.commits} | rows.shared_topics | rows.streamed_topics
+    group.ends = {place: ends for place, ends in sorted(rows.end_offsets.items()) if place[0] in topics}
     group.intact_from = min((log_range.intact_from for log_range in joined(rows.log_ranges)), default=0)
     moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
     group.coordinator_moves = sorted(moves | moves_between(rows.log_ranges))
     settle_zone(group)
     group.until_ms = max(rows.until_ms, _last_ms(group))
     return group
+
+
+def log_ends(samples: Iterable[LogEndSample]) -> dict[TopicPartition, LogEnds]:
+    """Return the samples of each partition by time, with the highest offsets of equal times."""
+    samples_of: dict[TopicPartition, dict[int, tuple[int, int, int, int]]] = {}
+    for row in samples:
+        if row.log_end >= 0:  # tools write a negative one where no answer came
+            stable = -1 if row.last_stable is None else row.last_stable
+            sample = (row.sampled_ms, row.log_start, row.log_end, stable)
+            of_partition = samples_of.setdefault((row.topic, row.part), {})
+            of_partition[row.sampled_ms] = max(of_partition.get(row.sampled_ms, sample), sample)
+    return {
+        place: LogEnds(*np.array(sorted(of_partition.values()), np.int64).T)
+        for place, of_partition in samples_of.items()
+    }
 
 
 def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], tuple[Any, ...]]) -> list[RankedT]:
@@ -190,18 +207,3 @@ def _last_ms(group: GroupInput) -> int:
     times += [int(commits.ts_ms[-1]) for commits in group.commits.values() if len(commits.ts_ms)]
     times += [record.ts_ms for record in group.share_states] + [sample.sampled_ms for sample in group.share_lags]
     return max(times, default=0)
-
-
-def _ends(group: GroupInput, rows: Iterable[LogEndSample], shared: set[str]) -> None:
-    """Add samples of all partitions of the group's topics: a partition without commits may have no reader."""
-    topics = {topic for topic, _ in group.commits} | shared
-    samples_of: dict[TopicPartition, dict[int, tuple[int, int, int, int]]] = {}
-    for row in rows:
-        if row.topic in topics and row.log_end >= 0:  # tools write a negative one where no answer came
-            stable = -1 if row.last_stable is None else row.last_stable
-            sample = (row.sampled_ms, row.log_start, row.log_end, stable)
-            of_partition = samples_of.setdefault((row.topic, row.part), {})
-            of_partition[row.sampled_ms] = max(of_partition.get(row.sampled_ms, sample), sample)
-    for topic_partition, samples in sorted(samples_of.items()):
-        columns = np.array(sorted(samples.values()), np.int64).T
-        group.ends[topic_partition] = LogEnds(columns[0], columns[1], columns[2], columns[3])

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory, median_gap
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.lag import burrow_status, is_sampled, log_grew, most_lag, waited_ms
 from kohort.pipeline.history.partition_owners import Ownership
@@ -152,7 +152,7 @@ def _stuck(
     open_end = last > steps[-1]
     edges = np.concatenate((steps, [last])) if open_end else steps
     gaps = np.diff(edges)
-    usual_step = max(usual, float(np.median(np.diff(steps)))) if len(steps) > 4 else usual
+    usual_step = max(usual, median_gap(steps)) if len(steps) > 4 else usual
     result = []
     for n in np.flatnonzero(gaps >= max(SILENCE_MS, TIMES_USUAL * usual_step)).tolist():
         start, end = int(edges[n]), int(edges[n + 1])
@@ -220,13 +220,13 @@ def _rewinds(
 ) -> list[Stall]:
     partition = commits.partitions[topic_partition]
     result = []
-    deltas = partition.deltas
-    for n in np.flatnonzero(deltas < 0).tolist():
+    committed = partition.commits.committed
+    for n in partition.rewinds:
         start, end = int(partition.commits.ts_ms[n]), int(partition.commits.ts_ms[n + 1])
         owner = ownership.owner(topic_partition, end)
         was = ownership.owner(topic_partition, start)
         number = rebalances.longest(start, end) if owner != was else None
-        caught_up = np.flatnonzero(partition.commits.committed[n + 1 :] >= partition.commits.committed[n])
+        caught_up = np.flatnonzero(committed[n + 1 :] >= committed[n])
         until = int(partition.commits.ts_ms[n + 1 + int(caught_up[0])]) if len(caught_up) else end
         result.append(
             Stall(
@@ -238,7 +238,7 @@ def _rewinds(
                 owner,
                 number,
                 "REWIND",
-                offsets=-int(deltas[n]),
+                offsets=int(committed[n] - committed[n + 1]),
             )
         )
     return result

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kohort.pipeline.history.commit_history import median_gap
 from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples
 from kohort.pipeline.history.streams_history import StreamsHistory, Task, TaskStay
@@ -93,7 +94,7 @@ def _progress(group: GroupInput, topic_partition: TopicPartition, since_ms: int)
 def _usual_ms(group: GroupInput) -> float:
     """Return the usual gap between commits of the partition where it is longest."""
     many = (commits.ts_ms for commits in group.commits.values() if len(commits.ts_ms) >= FEWEST_SAMPLES + 1)
-    return max((float(np.median(np.diff(ts_ms))) for ts_ms in many), default=0.0)
+    return max((median_gap(ts_ms) for ts_ms in many), default=0.0)
 
 
 def _waited(
@@ -150,7 +151,7 @@ def _is_a_hole(commits: PartitionCommits, start_ms: int, progress_ms: int) -> bo
     if len(earlier) < FEWEST_COMMITS or len(later) < FEWEST_COMMITS:
         return False
     first, last, resumed, soon = earlier[-FEWEST_COMMITS], earlier[-1], later[0], later[FEWEST_COMMITS - 1]
-    usual_ms = max(float(np.median(np.diff(times[a : b + 1]))) for a, b in ((first, last), (resumed, soon)))
+    usual_ms = max(median_gap(times[a : b + 1]) for a, b in ((first, last), (resumed, soon)))
     silence_ms = progress_ms - int(times[last])
     others_ms = np.concatenate([np.diff(times[: last + 1]), np.diff(times[resumed:])])
     if silence_ms < max(TIMES_THE_USUAL * max(usual_ms, 1.0), TWICE * float(others_ms.max())):

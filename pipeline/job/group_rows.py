@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
 from kohort.pipeline.arrow_types import rows_of
-from kohort.pipeline.history.silver_input import GroupRows
+from kohort.pipeline.history.silver_input import GroupRows, log_ends
 from kohort.pipeline.job.commit_frames import commit_places, packed_commits
 from kohort.pipeline.job.file_frames import silver_frame
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES
+from kohort.pipeline.sources.source_rows import LogEndSample
 from kohort.pipeline.sources.window import Window
 from kohort.protocol.records.layouts import STREAMS_TOPOLOGY
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BY_GROUP = ("group_records", "group_members", "member_partitions", "share_states", "events", "share_lags")
-_TABLES = (*_BY_GROUP, "log_ranges", "coordinator_moves", "end_offsets", "topic_names")
-_UNTIL, _COMMITS = "until_ms", "commits"
+_TABLES = (*_BY_GROUP, "log_ranges", "coordinator_moves", "topic_names")
+_UNTIL, _COMMITS, _ENDS = "until_ms", "commits", "end_offsets"
 
 
 def silver_by_group(spark: SparkSession, silver: Place, only: list[str] | None) -> DataFrame:
@@ -86,8 +87,8 @@ def _rows(spark: SparkSession, silver: Place, places: DataFrame, groups: DataFra
     topics = topics.unionByName(silver_frame(spark, silver, "share_lags").select("cluster", "group_id", "topic"))
     topologies = silver_frame(spark, silver, "group_records").where(F.col("record_type") == STREAMS_TOPOLOGY)
     topics = topics.unionByName(topologies.select("cluster", "group_id", F.explode("topics").alias("topic")))
-    ends = silver_frame(spark, silver, "end_offsets")
-    yield _as_struct(ends.join(F.broadcast(topics.distinct()), ["cluster", "topic"]), "end_offsets")
+    ends = silver_frame(spark, silver, _ENDS)
+    yield _as_struct(ends.join(F.broadcast(topics.distinct()), ["cluster", "topic"]), _ENDS)
 
 
 def _as_struct(frame: DataFrame, table: str) -> DataFrame:
@@ -97,14 +98,18 @@ def _as_struct(frame: DataFrame, table: str) -> DataFrame:
 def group_rows(batches: Iterator[pa.RecordBatch], window: Window) -> tuple[list[bytes], GroupRows]:
     """Return a group's packed commits and its other rows, in a worker; silver was read with `window`."""
     payloads: list[bytes] = []
-    rows = GroupRows(since_ms=window.since_ms)
+    rows, samples = GroupRows(since_ms=window.since_ms), list[LogEndSample]()
     for batch in batches:
         payloads += batch.column(_COMMITS).drop_null().to_pylist()
         for until_ms in batch.column(_UNTIL).drop_null().to_pylist():
             rows.until_ms = min(until_ms, window.until_ms)
         for table in _TABLES:
-            structs = batch.column(table).drop_null()
-            if len(structs):
-                of_table = pa.Table.from_struct_array(structs)
-                getattr(rows, table).extend(rows_of(ROW_TYPES[table], COLUMNS[table], of_table))
+            getattr(rows, table).extend(_row_objects(batch, table))
+        samples += _row_objects(batch, _ENDS)
+    rows.end_offsets = log_ends(samples)
     return payloads, rows
+
+
+def _row_objects(batch: pa.RecordBatch, table: str) -> list[Any]:
+    structs = batch.column(table).drop_null()
+    return rows_of(ROW_TYPES[table], COLUMNS[table], pa.Table.from_struct_array(structs)) if len(structs) else []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, listed, several, times
@@ -50,10 +48,12 @@ def jumping(analysis: GroupAnalysis) -> dict[TopicPartition, list[int]]:
     """Return by partition the times at which the committed offset jumped back and soon returned."""
     by_partition = {}
     for place, partition in analysis.commits.partitions.items():
+        if len(partition.rewinds) < JUMPS:
+            continue
         committed, times_ms, deltas = partition.commits.committed, partition.commits.ts_ms, partition.deltas
         jumps = [
             int(times_ms[n + 1])
-            for n in np.flatnonzero(deltas < 0).tolist()
+            for n in partition.rewinds
             if (committed[n + 2 : n + 2 + SOON] >= committed[n]).any()
             and int(deltas[n + 1 : n + 1 + SOON].max(initial=0)) >= -int(deltas[n]) / 2
         ]

@@ -72,6 +72,8 @@ def overtaken(analysis: GroupAnalysis) -> dict[TopicPartition, tuple[int, int]]:
 
 
 def _of_partition(ends: LogEnds, commits: PartitionCommits) -> tuple[int, int]:
+    if ends.log_start.max() <= commits.committed.min():
+        return 0, 0  # nearly always, and 50,000 partitions are compared
     at = np.searchsorted(commits.ts_ms, ends.sampled_ms + CLOCKS_MS, "right") - 1
     usable = np.flatnonzero((at >= 0) & (np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") > 0))
     reached: dict[int, int] = {}  # by log start: the group's position before it continued after that start

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.silver_input import GroupRows, group_input
+from kohort.pipeline.history.silver_input import GroupRows, group_input, log_ends
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.silver.silver_rows import (
@@ -61,7 +61,7 @@ def load_groups(folder: Path) -> dict[str, GroupInput]:
     commits = _commits(folder)
     for group_id, table in commits.items():
         partition_of.setdefault(group_id, table["partition"][0].as_py())
-    ends, names = _rows(folder, "end_offsets", LogEndSample), _rows(folder, "topic_names", TopicName)
+    ends, names = log_ends(_rows(folder, "end_offsets", LogEndSample)), _rows(folder, "topic_names", TopicName)
     ranges, moves = _rows(folder, "log_ranges", LogRange), _rows(folder, "coordinator_moves", CoordinatorMove)
     moves += [
         CoordinatorMove(partition=event.co_partition, ts_ms=event.ts, epoch=event.co_epoch)

@@ -55,3 +55,22 @@ def test_month_has_coarser_steps() -> None:
 
 def test_going_back_is_no_progress() -> None:
     assert throughput(analyse(group([1_000, 2_000, 3_000], [100, 50, 0])).commits) == []
+
+
+def test_minutes_after_clock_set_back() -> None:
+    rows = [row for _, row in commit_minutes(analyse(group([120_000, 60_000, 61_500], [10, 20, 40])).commits)]
+    assert [(row.minute, row.commits, row.advanced, row.max_gap_ms) for row in rows] == [
+        (60_000, 2, 30, 1_500),
+        (120_000, 1, 0, 0),
+    ]
+
+
+def test_partitions_keep_their_minutes_apart() -> None:
+    commits = PartitionCommits(np.array([60_000, 61_000], np.int64), np.array([5, 9], np.int64))
+    back = PartitionCommits(np.array([60_500, 130_000], np.int64), np.array([7, 3], np.int64))
+    groups = GroupInput("g", commits={("t", 0): commits, ("t", 1): back}, until_ms=130_000)
+    assert [(place, *row) for place, row in commit_minutes(analyse(groups).commits)] == [
+        (("t", 0), 60_000, 2, 4, 1_000, 0),
+        (("t", 1), 60_000, 1, 0, 0, 0),
+        (("t", 1), 120_000, 1, 0, 69_500, 1),
+    ]

@@ -11,6 +11,7 @@ from kohort.control.numbers import as_seconds
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.groups.deleting import delete_group
 from kohort.coordinator.offsets.committing import Commit, KnownTopic, offset_commit
+from kohort.protocol.batches import read_batch
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from kohort.control.numbers import Seconds
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.groups.group_members import GroupMember
+    from kohort.storage.log import PartitionLog
 
+MS_PER_S = 1_000
 EARLIEST, LATEST = "earliest", "latest"
 
 
@@ -54,6 +57,13 @@ def lag_of(laboratory: Laboratory, group: Committing) -> dict[TopicPartition, in
             committed = max(offsets.get((name, index), 0), partition.log.log_start_offset)
             lags[name, index] = max(0, partition.log.high_watermark - committed)
     return lags
+
+
+def waited_s(log: PartitionLog, offset: int, wall_ms: int) -> float:
+    """Return the age of the first record from an offset on, by the first timestamp of its batch, or 0 at the end."""
+    offset = max(offset, log.log_start_offset)
+    chunks = log.read(offset, 1) if offset < log.high_watermark else []
+    return max(0, wall_ms - read_batch(chunks[0]).base_timestamp) / MS_PER_S if chunks else 0.0
 
 
 async def commit(laboratory: Laboratory, group: Group, offsets: Mapping[TopicPartition, int], timeout: Seconds) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from kohort.control.groups.lab_offsets import waited_s
 from kohort.groups.type_words import SHARE
-from kohort.protocol.batches import read_batch
 from kohort.storage.log import PartitionLog
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MAX_GROUPS = 1_000  # groups with series for members and state
 MAX_PARTITIONS = 2_000  # partitions of groups with series for offset and lag: 50 ms of a request
 LABELS = ["consumergroup", "topic", "partition"]
-MS_PER_S = 1_000
 
 
 def of_groups(cluster: BrokerCluster) -> Iterator[Metric]:
@@ -61,10 +60,9 @@ def of_groups(cluster: BrokerCluster) -> Iterator[Metric]:
             partitions += 1
             if partitions <= MAX_PARTITIONS and (lag := position.lag()) is not None:
                 labels = [group.group_id, position.topic, str(position.partition)]
-                next_offset = max(position.offset, position.log.log_start_offset)
                 offsets.add_metric(labels, position.offset)
                 lags.add_metric(labels, lag)
-                seconds.add_metric(labels, _waited_s(position.log, next_offset, wall_ms) if lag else 0.0)
+                seconds.add_metric(labels, waited_s(position.log, position.offset, wall_ms) if lag else 0.0)
     left_out.add_metric(["groups"], max(0, len(groups) - MAX_GROUPS))
     left_out.add_metric(["partitions"], max(0, partitions - MAX_PARTITIONS))
     yield from (members, states, offsets, lags, seconds, left_out)
@@ -108,13 +106,3 @@ def _log_of(cluster: BrokerCluster, topic_name: str, index: int) -> PartitionLog
     topic = cluster.topics.by_name(topic_name)
     partition = topic.partition(index) if topic is not None else None
     return None if partition is None else partition.log
-
-
-def _waited_s(log: PartitionLog, position: int, wall_ms: int) -> float:
-    """Return the age of the first record from a position on, by the first timestamp of its batch."""
-    if position >= log.high_watermark:
-        return 0.0
-    chunks = log.read(position, 1)
-    if not chunks:
-        return 0.0
-    return max(0, wall_ms - read_batch(chunks[0]).base_timestamp) / MS_PER_S

@@ -78,6 +78,22 @@ async def test_offsets_are_set_reset_and_deleted(http: httpx.AsyncClient) -> Non
     assert (await http.get("/groups/billing")).status_code == 404
 
 
+async def test_lag_in_records_and_seconds(http: httpx.AsyncClient, lab: Lab) -> None:
+    await create(http)
+    clock = lab.laboratory.clock
+    clock.pause()
+    now_ms = clock.now_ms() + clock.epoch_ms
+    lab.laboratory.topics.append("orders", "c", timestamp=now_ms - 90_000)
+    await http.put("/groups/billing/offsets", json={"offsets": {"orders-0": 2, "orders-1": 2}})
+    expected = [
+        {"topic": "orders", "partition": 0, "offset": 2, "lag": 1, "seconds": 90.0},
+        {"topic": "orders", "partition": 1, "offset": 2, "lag": 0, "seconds": 0.0},
+    ]
+    assert (await http.get("/groups/billing/lag")).json() == expected
+    assert (await http.get("/groups/billing/lag", params={"limit": 1})).json() == expected[:1]
+    assert (await http.get("/groups/missing/lag")).status_code == 404
+
+
 async def test_offset_is_awaited(http: httpx.AsyncClient) -> None:
     await create(http)
     waiting = asyncio.create_task(http.get("/groups/billing/wait", params={"committed": "orders-1:2", "timeout": 5}))

@@ -53,6 +53,19 @@ async def test_lock_owners_and_waiting_record(http: httpx.AsyncClient, shared: S
     assert f"  {shared.topic}-0: begins at 0, 2 held, lag 3; 2 can be acquired next" in told
 
 
+async def test_lag_in_records_and_seconds(http: httpx.AsyncClient, shared: SharingLab) -> None:
+    clock = shared.laboratory.clock
+    shared.laboratory.topics.append(shared.topic, "d", timestamp=clock.now_ms() + clock.epoch_ms - 5_000)
+    shared.talk("""
+        ada ShareFetch v2 {epoch: 1, acks: {$topic: {0: {0-1: accept}}}}
+          <- NONE
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {2: reject}}}}
+          <- NONE
+        """)
+    (row,) = (await http.get(f"/groups/{shared.name('group')}/lag")).json()
+    assert row == {"topic": shared.topic, "partition": 0, "offset": 3, "lag": 1, "seconds": 5.0}
+
+
 async def test_records_are_redelivered(http: httpx.AsyncClient, shared: SharingLab) -> None:
     path = f"/share-groups/{shared.name('group')}/redeliver"
     assert (await http.post(path, json={"first_offset": 1, "member": "ada"})).json() == {"records": 1}

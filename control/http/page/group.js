@@ -99,7 +99,7 @@ function shared(group) {
     h('caption', {}, 'state of the share partitions'),
     h('thead', {}, h('tr', {}, ['partition', 'start offset', 'acquired', 'available', 'lag', 'leader', 'fetched by'].map(title => h('th', {scope: 'col'}, title)))),
     h('tbody', {}, group.shared.slice(0, MAX_PARTITIONS).map(part => h('tr', {},
-      h('th', {scope: 'row'}, name(part.topic), ` ${part.partition}`),
+      h('th', {scope: 'row'}, h('span', {}, name(part.topic), ` ${part.partition}`)),
       number(part.start_offset), number(part.acquired), number(part.available), number(part.lag),
       h('td', {}, part.leader === null ? 'none' : part.progress === 'active' ? `node ${part.leader}` : `node ${part.leader}, ${part.progress}`),
       h('td', {}, fetchers(group, part)))))))

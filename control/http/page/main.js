@@ -122,8 +122,8 @@ async function refreshTopics() {
   const opened = topics.find(each => each.name === topic) ?? null
   showTopic(at('topic'), opened)
   showTopicForms(at('topic-forms'), opened, {browse, append})
-  const offsets = group !== null && group.type !== 'share' && group.state !== 'Dead' ? await request('groups/' + encodeURIComponent(group.id)) : null
-  showOffsets(at('offsets'), offsets, act)
+  const shown = group?.state === 'Dead' ? null : group
+  showOffsets(at('offsets'), shown, shown && await request(`groups/${encodeURIComponent(shown.id)}/lag`), act)
 }
 
 function openTopic(name) {

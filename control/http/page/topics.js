@@ -1,6 +1,7 @@
 // Topics: the list, one topic with its partitions and settings, its records, and a form that appends a record.
 
 import {fill, h, name, visible} from './dom.js'
+import {duration} from './model.js'
 
 const MAX_TOPICS = 500, MAX_CHARACTERS = 4_000
 const UNITS = [['B', 1], ['KiB', 1 << 10], ['MiB', 1 << 20], ['GiB', 1 << 30]]
@@ -110,21 +111,26 @@ function submitted(act) {
   }
 }
 
-/** Show committed offset and lag of each partition, and for a group without members the buttons that reset or delete it. */
-export function showOffsets(section, group, act) {
-  fill(section, group && [group.id, group.offsets, group.lag, group.members.length], () => {
-    if (group === null) return []
-    const partitions = Object.keys(group.lag ?? {})
-    if (!partitions.length && group.members.length) return []
+/** Show offset and lag of each partition, and for a group without members the buttons that reset or delete it. */
+export function showOffsets(section, group, lags, act) {
+  const rows = lags?.map(part => [part.topic, part.partition, part.offset, part.lag, part.lag ? duration(part.seconds * 1000) : ''])
+  fill(section, group && [group.id, group.type, rows, group.members.length], () => {
+    if (group === null || (!rows.length && group.members.length)) return []
     const path = `groups/${encodeURIComponent(group.id)}`
+    const records = lags.reduce((sum, part) => sum + part.lag, 0)
+    const longest = duration(1000 * Math.max(0, ...lags.map(part => part.seconds)))
     return [
       h('h2', {}, 'Offsets and lag'),
-      partitions.length ? h('div', {class: 'scroll'}, h('table', {},
-        h('tr', {}, ['partition', 'committed', 'lag'].map(head => h('th', {scope: 'col'}, head))),
-        partitions.slice(0, MAX_TOPICS).map(partition => h('tr', {},
-          h('td', {}, name(partition)), h('td', {class: 'n'}, group.offsets[partition] ?? 'nothing'), h('td', {class: 'n'}, group.lag[partition])))))
+      rows.length ? [
+        h('p', {}, records ? `${records} record${records === 1 ? '' : 's'} to read, the oldest from ${longest} ago.` : 'Nothing to read.'),
+        h('div', {class: 'scroll'}, h('table', {},
+          h('caption', {}, `${rows.length} partition${rows.length === 1 ? '' : 's'}` + (rows.length > MAX_TOPICS ? `, the first ${MAX_TOPICS} are listed` : '')),
+          h('thead', {}, h('tr', {}, ['partition', group.type === 'share' ? 'start offset' : 'committed', 'lag', 'lag in time'].map(head => h('th', {scope: 'col'}, head)))),
+          h('tbody', {}, rows.slice(0, MAX_TOPICS).map(([topic, partition, offset, lag, waits]) => h('tr', {},
+            h('th', {scope: 'row'}, h('span', {}, name(topic), ` ${partition}`)),
+            h('td', {class: 'n'}, offset ?? 'none'), h('td', {class: 'n'}, lag), h('td', {class: 'n'}, waits))))))]
         : h('p', {class: 'soft'}, 'No committed offsets.'),
-      group.members.length ? h('p', {class: 'soft'}, 'Offsets can be reset when the group has no members.') : [
+      group.type === 'share' ? null : group.members.length ? h('p', {class: 'soft'}, 'Offsets can be reset when the group has no members.') : [
         h('form', {onsubmit: submitted(form => act('POST', `${path}/reset`, {to: form.get('where'), topic: form.get('topic') || null}))},
           h('label', {}, 'reset to', h('select', {name: 'where', 'data-key': 'where'}, ['earliest', 'latest'].map(place => h('option', {}, place)))),
           h('label', {}, 'topic', h('input', {name: 'topic', placeholder: 'all committed', 'data-key': 'reset topic'})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
@@ -14,9 +15,11 @@ from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.groups.any_group import DEAD, UNKNOWN, AnyGroup
 from kohort.control.groups.groups_by_id import group_of
 from kohort.control.groups.lab_group import Group
+from kohort.control.groups.lab_offsets import waited_s
 from kohort.control.http.body import Body
 from kohort.control.http.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.http.endpoint_context import TheLaboratory, not_found, refused, the_node
+from kohort.control.http.lag_metrics import MAX_PARTITIONS
 from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
 from kohort.control.waiting import MAX_WAIT_S, PATIENCE_S
@@ -85,6 +88,16 @@ class GroupState(BaseModel):
     )
 
 
+class PartitionLag(BaseModel):
+    """Progress of a group in a partition."""
+
+    topic: str
+    partition: int
+    offset: int | None = Field(description="committed offset; start offset of a share group; null: none yet")
+    lag: int = Field(description="offsets that are still to be committed, or unfinished records")
+    seconds: float = Field(description="age of the batch with the next record of the group, or 0")
+
+
 class RebalanceState(BaseModel):
     """A rebalance."""
 
@@ -141,6 +154,24 @@ async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
 async def read(group_id: str, laboratory: TheLaboratory) -> GroupState:
     """Return one group, with its members and offsets."""
     return _state(_group(laboratory, group_id))
+
+
+@router.get("/{group_id}/lag", responses=refusals(NOT_THERE))
+async def lag(
+    group_id: str,
+    laboratory: TheLaboratory,
+    limit: Annotated[int, Query(ge=1, description="maximum number of partitions")] = MAX_PARTITIONS,
+) -> list[PartitionLag]:
+    """Return the lag of a group in each partition, in records and in seconds."""
+    group = _group(laboratory, group_id)
+    positions = group.offsets or {(part.topic, part.partition): part.start_offset for part in group.partitions}
+    clock, rows = laboratory.cluster.clock, list[PartitionLag]()
+    for (topic, index), records in islice(sorted(group.lag.items()), limit):
+        offset, partition = positions.get((topic, index)), laboratory.topics.find(topic).partition(index)
+        assert partition is not None, "it has a lag"
+        seconds = waited_s(partition.log, offset or 0, clock.now_ms() + clock.epoch_ms) if records else 0.0
+        rows.append(PartitionLag(topic=topic, partition=index, offset=offset, lag=records, seconds=seconds))
+    return rows
 
 
 @reading.get("/{group_id}/wait", responses=refusals(IN_VAIN))

@@ -297,7 +297,7 @@ def test_topics_records_and_offsets(browser: Tab) -> None:
         browser.until(shows("0 records", "#records"))
         assert browser.ask("document.documentElement.scrollWidth") == PHONE
         browser.until(shows("Reset offsets", "#offsets"))
-        browser.until("document.querySelector('#offsets').innerText.match(/2 records to read, the oldest from [0-9.]+ (ms|s) ago/)")
+        browser.until("document.querySelector('#offsets').innerText.match(/2 records to read, the oldest from .* ago/)")
         browser.ask("document.querySelector('#offsets [name=where]').value = 'latest'")
         browser.ask(click("Reset offsets"))
         browser.until("document.querySelector('#offsets').innerText.match(/2\\s+0\\s/)")

@@ -164,7 +164,8 @@ async def lag(
 ) -> list[PartitionLag]:
     """Return the lag of a group in each partition, in records and in seconds."""
     group = _group(laboratory, group_id)
-    positions = group.offsets or {(part.topic, part.partition): part.start_offset for part in group.partitions}
+    positions: dict[TopicPartition, int | None] = {**group.offsets}
+    positions |= {(part.topic, part.partition): part.start_offset for part in group.partitions}
     clock, rows = laboratory.cluster.clock, list[PartitionLag]()
     for (topic, index), records in islice(sorted(group.lag.items()), limit):
         offset, partition = positions.get((topic, index)), laboratory.topics.find(topic).partition(index)

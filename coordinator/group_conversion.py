@@ -304,4 +304,4 @@ def _hand_over(
     for classic_member in classic.members.values():
         sessions.extend(classic, classic_member, now_ms)
 
-    give_back_unless_written(coordinator, group, classic, changes)
+    give_back_unless_written(group, classic, changes)

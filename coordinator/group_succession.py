@@ -46,7 +46,7 @@ def replace_empty_group(coordinator: GroupCoordinator, group: ModernGroup, now_m
     changes.write_last([*((key, None) for key in group.record_keys()), group_entry(classic)])
     group.vanish()
     move_offsets(group, classic)
-    give_back_unless_written(coordinator, group, classic, changes)
+    give_back_unless_written(group, classic, changes)
     changes.write(now_ms, MIGRATION, _ignored)
 
 
@@ -82,9 +82,7 @@ def move_offsets(source: Group, target: Group) -> None:
     target.offsets, target.pending_offsets = source.offsets, source.pending_offsets
 
 
-def give_back_unless_written(
-    coordinator: GroupCoordinator, group: ModernGroup, classic: ClassicGroup, changes: GroupChanges
-) -> None:
+def give_back_unless_written(group: ModernGroup, classic: ClassicGroup, changes: GroupChanges) -> None:
     """Restore the group in place of the classic one if the changes cannot be written.
 
     Then the classic group's own changes since are not written either (`modern/writing.py`).
@@ -92,12 +90,20 @@ def give_back_unless_written(
 
     def undo(now_ms: int) -> None:
         move_offsets(classic, group)
-        if classic.state is not State.DEAD:
-            dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
-        coordinator.groups.pop(group.group_id, None)
-        group.appear()
+        restore(group, now_ms)
 
     changes.on_undo(undo)
+
+
+def restore(group: ModernGroup, now_ms: int) -> None:
+    """Restore a group whose removal was not written. Members of a classic group that has its id now receive an error.
+
+    A group of a newer protocol does not have its id: its creation was not written either, and is undone before.
+    """
+    successor = group.coordinator.groups.get(group.group_id)
+    if isinstance(successor, ClassicGroup):
+        dissolve(successor, ErrorCode.not_coordinator, Cause("group_store_failed"), now_ms)
+    group.appear()
 
 
 def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:

@@ -18,7 +18,13 @@ def delete_modern_group(group: ModernGroup, now_ms: int, on_written: OnWritten |
     offsets = [offset_key(group.group_id, *partition) for partition in _offsets(group)]
     changes.write_last((key, None) for key in (*offsets, *group.record_keys()))
     group.vanish()
-    changes.on_undo(lambda now_ms: group.appear())
+
+    def undo(now_ms: int) -> None:
+        from kohort.coordinator.group_succession import restore  # rarely needed
+
+        restore(group, now_ms)
+
+    changes.on_undo(undo)
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:

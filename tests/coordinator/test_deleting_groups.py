@@ -93,3 +93,17 @@ def test_joined_during_deletion_is_in_log(error: E) -> None:
     world.restart()
     assert world.consumer_group.epoch == epoch
     assert len(world.consumer_group.members) == (1 if error is E.none else 0)
+
+
+def test_failed_deletion_ends_classic_successor() -> None:
+    world = emptied("consumer")
+    world.deletes_group()
+    bob = world.speaker("bob")
+    bob.enters()
+    world.after(0)
+    world.write(E.not_enough_replicas)
+    world.holding = False
+    assert world.coordinator.consumer_group("g") is not None
+    records = len(world.log[0])
+    world.after(60_000)  # no timer of bob's classic group writes over the consumer group
+    assert len(world.log[0]) == records

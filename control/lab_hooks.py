@@ -10,11 +10,10 @@ from kohort.broker.cluster.broker_hooks import BrokerHooks, Handler, Report
 from kohort.broker.cluster.effect_execution import perform
 from kohort.control.exchange import Exchange
 from kohort.control.faults.conditions import Condition, Conditions, Delayed
-from kohort.control.oracle.epoch_safety import OWNERSHIP_APIS, OWNING_TYPES
+from kohort.control.oracle.epoch_safety import EPOCH_TYPES, GENERATION_TYPES, OWNERSHIP_APIS
 from kohort.control.request_facts import RequestFacts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
-from kohort.coordinator.groups.group import CLASSIC
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -141,9 +140,9 @@ class LabHooks(BrokerHooks):
     def _note_state(self, exchange: Exchange, node: Node) -> None:
         """Note what the oracle compares the response with."""
         group = node.coordinator.groups.get(exchange.facts.group)
-        if group is not None and group.group_type == CLASSIC:
+        if group is not None and group.group_type in GENERATION_TYPES:
             exchange.generation_then = group.version
-        elif group is not None and group.group_type in OWNING_TYPES:
+        elif group is not None and group.group_type in EPOCH_TYPES:
             members = (group.members.get(name) for name in exchange.facts.members)
             exchange.had_epochs = True
             exchange.current_then = next((member.current for member in members if member is not None), None)

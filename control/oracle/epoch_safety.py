@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.groups.group import CONSUMER, STREAMS
+from kohort.coordinator.groups.group_types import EPOCH, GENERATION, GROUP_TYPES, PARTITION, find_types
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
 from kohort.protocol.errors import ErrorCode as E
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 JOIN_GROUP, SYNC_GROUP = "JoinGroup", "SyncGroup"
 # APIs whose requests and responses show who owns what
-OWNERSHIP_APIS = frozenset(("ConsumerGroupHeartbeat", "StreamsGroupHeartbeat", JOIN_GROUP, SYNC_GROUP))
-OWNING_TYPES = (CONSUMER, STREAMS)
+OWNERSHIP_APIS = frozenset(api for row in GROUP_TYPES.values() for api in row.ownership_apis)
+GENERATION_TYPES = find_types(lambda row: row.commits_under == GENERATION)
+EPOCH_TYPES = find_types(lambda row: row.commits_under == EPOCH)
+PARTITION_TYPES = find_types(lambda row: row.owned == PARTITION)
 
 # after these errors a member has lost its assignment
 _LOST = (E.fenced_member_epoch, E.unknown_member_id, E.fenced_instance_id, E.group_id_not_found)
@@ -109,12 +111,12 @@ class EpochSafety:
 
     def _find(self, group_id: str) -> Any:
         group = self.find(group_id)
-        return group if group is not None and group.group_type in OWNING_TYPES else None
+        return group if group is not None and group.group_type in EPOCH_TYPES else None
 
     def _item(self, exchange: Exchange, name: str, partition: int) -> Item | None:
         """Return what a member must own to commit a partition, or None if it is unknown or nothing."""
         group, topic = self._find(exchange.facts.group), self.topics.by_name(name)
-        if group is None or group.group_type == CONSUMER:
+        if group is None or group.group_type in PARTITION_TYPES:
             return None if topic is None else (topic.topic_id, partition)
         subtopology = group.sources.get(name)
         return None if subtopology is None else (subtopology.subtopology_id, partition)
@@ -143,8 +145,7 @@ class EpochSafety:
         if epoch > group.epoch:
             self.violation(f"{name} is at epoch {epoch}, the group only at {group.epoch}")
         if current and epoch <= 0:
-            things = "partitions" if group.group_type == CONSUMER else "active tasks"
-            self.violation(f"{name} owns {things} without an epoch ({epoch})")
+            self.violation(f"{name} owns {GROUP_TYPES[group.group_type].owned}s without an epoch ({epoch})")
 
     def _joined(self, owned: dict[str, set[Item]], request: Any, response: Any) -> None:
         if response.error_code is E.none:
@@ -177,8 +178,8 @@ class EpochSafety:
                 )
 
     def _name(self, group: Any, item: Item) -> str:
-        if group.group_type != CONSUMER:
-            return f"active task {item[0]}_{item[1]}"
+        if group.group_type not in PARTITION_TYPES:
+            return f"{GROUP_TYPES[group.group_type].owned} {item[0]}_{item[1]}"
         topic = self.topics.by_id(item[0])
         return f"{item[0] if topic is None else topic.name}-{item[1]}"
 

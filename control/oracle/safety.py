@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.control.numbers import whole
-from kohort.control.oracle.epoch_safety import EpochSafety, allowed_by
+from kohort.control.oracle.epoch_safety import EPOCH_TYPES, GENERATION_TYPES, PARTITION_TYPES, EpochSafety, allowed_by
 from kohort.control.oracle.share_safety import ShareSafety
-from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE
+from kohort.coordinator.groups.group_types import find_types
 from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition, name_of
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
     from kohort.control.history.recorder import Recorder
     from kohort.coordinator.groups.group import Group
+
+SHARING_TYPES = find_types(lambda row: row.owned is None)
 
 
 @dataclass
@@ -202,7 +204,7 @@ class SafetyMonitor:
         generation, owners = self._owners.get(facts.group, (-1, {}))
         if facts.generation != generation or self.budget.others_partitions:
             return
-        group = self._find_of_type(facts.group, CLASSIC)
+        group = self._find_of_type(facts.group, GENERATION_TYPES)
         names = {*facts.instances, *facts.members}
         if group is not None:  # a static member need not send its instance id
             names |= {member.group_instance_id or "" for id_ in facts.members if (member := group.members.get(id_))}
@@ -214,7 +216,7 @@ class SafetyMonitor:
                     + allowed_by("others_partitions")
                 )
 
-    def _find_of_type(self, group_id: str, *group_types: str) -> Any:
+    def _find_of_type(self, group_id: str, group_types: frozenset[str]) -> Any:
         group = self.find(group_id)
         return group if group is not None and group.group_type in group_types else None
 
@@ -230,12 +232,12 @@ class SafetyMonitor:
 
     def _on_event(self, recorded: Recorded) -> None:
         event = recorded.event
-        if event.group_type == SHARE:
+        if event.group_type in SHARING_TYPES:
             self._shares.on_event(recorded)
             return
         if event.kind == "assignment_stored" and event.group_id is not None:
-            group = self._find_of_type(event.group_id, CLASSIC)
-            if group is not None and group.protocol_type == CONSUMER:
+            group = self._find_of_type(event.group_id, GENERATION_TYPES)
+            if group is not None and group.protocol_type == "consumer":
                 self._look_at(group)
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
             for key in [key for key in self._committed if key[0] == event.group_id]:
@@ -243,11 +245,11 @@ class SafetyMonitor:
         if event.kind == "group_deleted" and event.group_id is not None:
             self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
-            group_left = self._find_of_type(event.group_id, CLASSIC, CONSUMER)
+            group_left = self._find_of_type(event.group_id, PARTITION_TYPES)
             if group_left is None or not group_left.members:
                 self._on_empty_group(event.group_id)
         if event.group_id is not None and self.budget.unowned_ms is not None:
-            consumers = self._find_of_type(event.group_id, CONSUMER)
+            consumers = self._find_of_type(event.group_id, EPOCH_TYPES & PARTITION_TYPES)
             if consumers is not None and consumers.members:
                 self._look_at_consumers(consumers)
 

@@ -10,6 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
 
+GENERATION: Final = "generation"
+EPOCH: Final = "epoch"
+PARTITION: Final = "partition"
+ACTIVE_TASK: Final = "active task"
+
 
 class GroupType(NamedTuple):
     """One group type. Names are relative to this package; None means that the type has no such code."""
@@ -24,6 +29,10 @@ class GroupType(NamedTuple):
     describes_errors: bool = True  # whether that response has a message if the partition is unavailable
     delete: str | None = None  # deletes an empty group; None: as in `deleting.py`, for classic groups
     forget_topic: str | None = None  # removes a deleted topic from the groups; None: they don't store topics
+    # What the safety oracle checks:
+    commits_under: str | None = None  # the version in members' commits; None: members don't commit
+    owned: str | None = None  # what has one owner at a time; None: members share everything
+    ownership_apis: Collection[str] = ()  # APIs that show what members own under epochs
 
 
 GROUP_TYPES: Final = {
@@ -35,6 +44,8 @@ GROUP_TYPES: Final = {
             group_class="classic.classic_group:ClassicGroup",
             event_source="events.classic_event_source:ClassicEventSource",
             view="classic.classic_view:view_of",
+            commits_under=GENERATION,
+            owned=PARTITION,
         ),
         GroupType(
             name=CONSUMER,
@@ -46,6 +57,9 @@ GROUP_TYPES: Final = {
             describe="consumer.consumer_describing:described",
             describes_errors=False,
             delete="modern.group_deleting:delete_modern_group",
+            commits_under=EPOCH,
+            owned=PARTITION,
+            ownership_apis=("ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup"),  # classic members join and sync
         ),
         GroupType(
             name=SHARE,
@@ -67,11 +81,18 @@ GROUP_TYPES: Final = {
             config="streams.streams_config:StreamsConfig",
             describe="streams.streams_describing:described",
             delete="streams.streams_deleting:delete_streams_group",
+            commits_under=EPOCH,
+            owned=ACTIVE_TASK,
+            ownership_apis=("StreamsGroupHeartbeat",),
         ),
     )
 }
 
 MODERN_TYPES: Final = tuple(group_type for group_type in GROUP_TYPES.values() if group_type.config is not None)
+
+
+def find_types(matches: Callable[[GroupType], bool]) -> frozenset[str]:
+    return frozenset(row.name for row in GROUP_TYPES.values() if matches(row))
 
 
 @cache

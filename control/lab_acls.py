@@ -12,7 +12,7 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
 from kohort.control.control_errors import ControlError
 from kohort.control.resources import operation_named, resource_named
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.security.acls import WILDCARD, AclBinding, AclFilter, Operation, PatternType, Permission, ResourceType
 from kohort.security.principal import PrincipalError, parse_principal
 
@@ -59,7 +59,8 @@ class Acl:
         return f"<ACL {self}>"
 
 
-class Acls(Suggesting):
+@suggest_names
+class Acls:
     """The ACLs of a cluster with an authorizer."""
 
     def __init__(self, cluster: BrokerCluster) -> None:

@@ -12,7 +12,7 @@ from kohort.base.visible import visible
 from kohort.broker.apis.delete_topics import delete_topic
 from kohort.broker.scheduling.cooperative import finished
 from kohort.control.control_errors import ControlError, NotFoundError
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.protocol.batches import CONTROL, Record, build_batch, iterate_records, read_batch
 from kohort.protocol.compression import CodecMissingError
 from kohort.storage.refusal import Refusal
@@ -45,7 +45,8 @@ Values = list[bytes | None]
 Records = list[StoredRecord]
 
 
-class Topics(Suggesting):
+@suggest_names
+class Topics:
     """The topics of the cluster. Invalid requests raise ControlError, which is a ValueError."""
 
     def __init__(self, brokers: Brokers) -> None:

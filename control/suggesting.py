@@ -7,23 +7,26 @@ from difflib import get_close_matches
 from functools import wraps
 from inspect import CO_COROUTINE, CO_VARKEYWORDS
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn, TypeVar
+
+_Class = TypeVar("_Class", bound=type)
 
 
-class Suggesting:
-    """Base of classes that report an unknown attribute or keyword argument with the nearest valid name."""
+def suggest_names(cls: _Class) -> _Class:
+    """Make a class report an unknown attribute or keyword argument with the nearest valid name.
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for name, value in list(vars(cls).items()):
-            if isinstance(value, FunctionType) and (name == "__init__" or not name.startswith("_")):
-                setattr(cls, name, _checked(value))
+    The methods of a subclass are only checked if it is decorated, too.
+    """
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, _checked(value))
+    cls.__getattr__ = _raise_attribute_error  # type: ignore[attr-defined]  # unknown to a type checker on purpose
+    return cls
 
-    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 
-        def __getattr__(self, name: str) -> Any:
-            valid = () if name.startswith("_") else [item for item in dir(self) if not item.startswith("_")]
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{_advice(name, valid)}")
+def _raise_attribute_error(instance: object, name: str) -> NoReturn:
+    valid = () if name.startswith("_") else [item for item in dir(instance) if not item.startswith("_")]
+    raise AttributeError(f"{type(instance).__name__} has no attribute {name!r}{_advice(name, valid)}")
 
 
 def _checked(function: FunctionType) -> Callable[..., Any]:

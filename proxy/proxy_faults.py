@@ -22,6 +22,7 @@ from kohort.control.faults.table import Faults
 from kohort.control.faults.triggers import Trigger
 from kohort.control.gates.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.control.gates.gates import Gate, Gates
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import Waiters
 from kohort.proxy.old_versions import OldVersionsThere
 from kohort.security.principal import Principal
@@ -52,6 +53,7 @@ class NodesSeen(Collection[int]):
         return len(self._nodes())
 
 
+@suggest_names
 class ProxyFaults(Faults):
     """Rules for requests through a proxy."""
 
@@ -80,6 +82,7 @@ class ProxyFaults(Faults):
         return super().add(match, action, trigger)
 
 
+@suggest_names
 class ProxyGates(Gates):
     """Gates for requests through a proxy."""
 

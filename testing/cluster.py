@@ -30,7 +30,7 @@ from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import as_setting, whole
 from kohort.control.oracle.safety import Budget
 from kohort.control.resetting import Leftovers, reset
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.testing.cluster_clock import Clock
 from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
@@ -46,7 +46,8 @@ LONGEST_SEED = 1 << 32
 DEFAULT_BUDGET = Budget()
 
 
-class Cluster(Suggesting):
+@suggest_names
+class Cluster:
     """One or several Kafka brokers on free ports of this machine, with groups under the test's control.
 
     Use it with `async with` in the event loop of the test, or with `with`, which runs it in a thread and offers the

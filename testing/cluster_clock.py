@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kohort.base.visible import visible
 from kohort.control.clock.jump import PATIENCE_S, jump
 from kohort.control.numbers import Seconds, as_seconds, length_ms, number
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.testing.remote import warn_caller
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 TURNS = 3  # turns of the event loop after a jump: one to write, one to read, and a spare one
 
 
-class Clock(Suggesting):
+@suggest_names
+class Clock:
     """Clock that follows the machine's until it is changed. It only affects the brokers' timers."""
 
     def __init__(self, laboratory: Laboratory) -> None:

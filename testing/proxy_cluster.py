@@ -14,7 +14,7 @@ from kohort.base.logs import log
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, SecurityError, from_file
 from kohort.control.control_errors import ControlError, unknown
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.proxy.proxy_server import ProxyServer
 from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from kohort.testing.sync import SyncProxy
 
 
-class Proxy(Suggesting):
+@suggest_names
+class Proxy:
     """Proxy in front of a cluster, kohort's or any other Kafka, with the laboratory's rules and gates.
 
     Use it with `async with` in the event loop of the test, or with `with`, which runs it in a thread.

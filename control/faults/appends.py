@@ -17,7 +17,7 @@ from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import Seconds, length_ms
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.coordinator.effects import SHARE_STATE_TOPIC, Append
 from kohort.coordinator.offsets.offsets_topic_records import GroupKey, OffsetKey, read_key
@@ -132,7 +132,8 @@ class AppendRule:
         self.remove()
 
 
-class Appends(Suggesting):
+@suggest_names
+class Appends:
     """Append rules of a cluster, and the hooks that the broker calls."""
 
     def __init__(self, brokers: Brokers, chance: Random) -> None:

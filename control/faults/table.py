@@ -17,7 +17,7 @@ from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
 from kohort.control.gates.gate_points import REQUEST
 from kohort.control.request_facts import RequestFacts
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import Waiters
 from kohort.security.rights import Right
 from kohort.storage.topic import Topic
@@ -25,7 +25,8 @@ from kohort.storage.topic import Topic
 MAX_IDLE_RULES = 100
 
 
-class Faults(Suggesting):
+@suggest_names
+class Faults:
     """Rules in the order of their creation.
 
     The first exclusive one that applies to a request is the last that counts it.

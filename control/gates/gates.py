@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.base.visible import visible
 from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.gates.gate_points import GATE_POINTS, LOAD, GatePoint
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.groups.group_placement import partition_for
 
@@ -178,7 +178,8 @@ class Gate:
         return f"gate {self.name}" + (f" of group {self.group}" if self.group is not None else "")
 
 
-class Gates(Suggesting):
+@suggest_names
+class Gates:
     """Closed gates of a cluster."""
 
     def __init__(self, brokers: Brokers) -> None:

@@ -15,7 +15,7 @@ from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.groups.denied import denied
 from kohort.control.groups.lab_offsets import delete, lag_of
 from kohort.control.history.history import Rebalance
-from kohort.control.suggesting import Suggesting
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -68,7 +68,8 @@ class Migration:
         return f"a {self.protocol} group of {self.classic_members} classic and {self.consumer_members} consumer members"
 
 
-class AnyGroup(Suggesting):
+@suggest_names
+class AnyGroup:
     """Handle of a group, which need not exist yet or any more. Each property looks the group up again."""
 
     id: str

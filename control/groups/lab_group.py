@@ -8,6 +8,7 @@ from kohort.control.control_errors import unknown
 from kohort.control.groups.any_group import AnyGroup, Migration
 from kohort.control.groups.lab_offsets import EARLIEST, commit, offsets_at
 from kohort.control.numbers import Seconds
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import PATIENCE_S
 from kohort.groups.type_words import CLASSIC, CONSUMER
 from kohort.protocol.topic_partition import TopicPartition
@@ -15,6 +16,7 @@ from kohort.protocol.topic_partition import TopicPartition
 __all__ = ["Group", "Migration"]
 
 
+@suggest_names
 class Group(AnyGroup):
     """A classic group or a consumer group (KIP-848). It may change its protocol at any time.
 

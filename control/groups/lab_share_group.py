@@ -26,6 +26,7 @@ from kohort.control.history.share_fates import (
     last_fate,
 )
 from kohort.control.numbers import as_setting
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.groups.explain import explain_missing
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
 
 
+@suggest_names
 class ShareGroup(AnyGroup):
     """A share group. Its coordinator knows the members; the leader of each partition knows who holds which records.
 

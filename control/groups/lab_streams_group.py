@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from kohort.control.groups.any_group import AnyGroup
+from kohort.control.suggesting import suggest_names
 from kohort.groups.group_members import TaskMember
 from kohort.groups.type_words import STREAMS
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from kohort.groups.topology import LabTopology
 
 
+@suggest_names
 class StreamsGroup(AnyGroup):
     """A streams group. Task ids are those of Kafka Streams: `0_3` is partition 3 of subtopology 0.
 

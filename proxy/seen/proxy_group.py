@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from kohort.control.control_errors import ControlError
 from kohort.control.groups.any_group import DEAD, AnyGroup
+from kohort.control.suggesting import suggest_names
 from kohort.control.waiting import PATIENCE_S
 from kohort.groups.explain import explain
 from kohort.groups.explanation import Explanation
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.proxy.seen.groups_passing import SeenGroups
 
 
+@suggest_names
 class ProxyGroup(AnyGroup):
     """Group of any type, as far as its members connect through the proxy.
 

@@ -2,7 +2,9 @@
 
 import pytest
 
+from kohort.control.request_facts import kafka_name
 from kohort.coordinator.groups.group_types import GROUP_TYPES, MODERN_TYPES, GroupType, default_configs, import_code
+from kohort.protocol.api_keys import APIS
 from kohort.protocol.records.layouts import CONSUMER_OFFSETS
 
 ROWS = pytest.mark.parametrize("row", GROUP_TYPES.values(), ids=GROUP_TYPES)
@@ -21,6 +23,11 @@ def test_record_types_are_those_of_group(row: GroupType) -> None:
     group_class = import_code(row.group_class)
     assert set(group_class.kinds) <= set(row.record_types)
     assert set(group_class.kinds) <= set(CONSUMER_OFFSETS.keys)
+
+
+@ROWS
+def test_ownership_apis_exist(row: GroupType) -> None:
+    assert set(row.ownership_apis) <= {kafka_name(api.name) for api in APIS}
 
 
 def test_each_record_type_has_one_row() -> None:

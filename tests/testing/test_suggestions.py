@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kohort.control.groups.any_group import AnyGroup
+from kohort.proxy.seen.proxy_group import ProxyGroup
 from kohort.testing import Cluster
 
 
@@ -47,6 +48,12 @@ def test_unknown_option_of_cluster() -> None:
     untyped: Any = Cluster
     with pytest.raises(TypeError, match="'num_nodes'; did you mean 'nodes'"):
         untyped(num_nodes=3)
+
+
+def test_subclass_checks_own_methods() -> None:
+    untyped: Any = ProxyGroup
+    with pytest.raises(TypeError, match="'timeouts'; did you mean 'timeout'"):
+        untyped.wait_for_offset(None, "orders", 1, timeouts=3)
 
 
 def test_checked_methods_keep_signature() -> None:

@@ -1,10 +1,11 @@
-"""What must pass before a change lands, and before a release, in stages; CONTRIBUTING.md has the table.
+"""The stages that must pass before a change and before a release; CONTRIBUTING.md lists them.
 
     python -m tests.stages ci      # what .ci/run does after installing
     python -m tests.stages deep    # make deep
 
-Two rows of stages run beside each other, since many tests wait. What each prints is kept in `build/stages`; of a stage
-that fails the end is shown. The last lines are a table with seconds, what was left out and why, and all tests' sum.
+Two rows of stages run at the same time, because many tests wait. The output of each stage is stored in `build/stages`;
+the end of a failed stage's output is printed. The last lines are a table with times, the stages that were left out and
+why, and the sum of all tests.
 """
 
 from __future__ import annotations
@@ -28,27 +29,24 @@ from tests import newer_pythons
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "build" / "stages"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kohort"
-SPARK_IS_FOR = ("pipeline", "client", "protocol", "tests/pipeline", "constraints.txt")
-"""What the tests that start Spark depend on."""
-MOST_CI_S = 25 * 60
-"""A run that takes longer fails: then a stage is too heavy."""
-SHOWN_LINES = 60
-EVERY_S = 30.0
+# Files on which the tests that start Spark depend.
+SPARK_FILES = ("pipeline", "client", "protocol", "tests/pipeline", "constraints.txt")
+MAX_CI_S = 25 * 60  # a run of `ci` that takes longer fails
+PRINTED_LINES = 60
+PROGRESS_INTERVAL_S = 30.0
 
 COMPILED = "build/compiled/venv/bin/kohort"
-EFFORT = {"KOHORT_EFFORT": "ci"}
-"""How much tests play for what lands; without it they play what `make test` does, for what another stage plays, too."""
-QUICKLY = {"KOHORT_OPT_LEVEL": "0"}
-QUICKLY_COMPILED = "build/compiled-O0/venv/bin/kohort"
-"""What a change is tested with does the same as what a release has, which `make deep` compiles: only slower."""
-COMPILED_ROOMS = (
+EFFORT = {"KOHORT_EFFORT": "ci"}  # more examples than in `make test`
+# The build for a change behaves like that of a release, which `make deep` compiles, but is slower.
+UNOPTIMIZED = {"KOHORT_OPT_LEVEL": "0"}
+UNOPTIMIZED_KOHORT = "build/compiled-O0/venv/bin/kohort"
+# Tests of the folders that contain compiled modules, and tests that run through all of them.
+COMPILED_FOLDERS = (
     "tests/protocol tests/purgatory tests/coordinator tests/storage tests/broker tests/crash tests/simulation "
     "tests/test_conversations.py tests/test_compiled.py"
 )
-"""Tests of the rooms that have compiled modules, and of all that goes through them."""
-
+# Conversations for CI: classic and share groups, logins that are forwarded, and several nodes.
 THROUGH_PROXY = "--proxy --profile default --profile share --profile secured --profile three-brokers"
-"""Conversations for CI: classic and share groups, logins that are passed on, and several nodes."""
 
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped|rerun|deselected)")
 RERUN = re.compile(r"^RERUN (\S+)", re.MULTILINE)
@@ -56,14 +54,12 @@ RERUN = re.compile(r"^RERUN (\S+)", re.MULTILINE)
 
 @dataclass
 class Stage:
-    """A command, and how it went."""
+    """A command and its result."""
 
     name: str
-    what: str
-    make: str
-    """Arguments of make."""
-    missing: Callable[[], str] = lambda: ""
-    """Why it is left out; empty: it is not."""
+    description: str
+    make: str  # arguments of make
+    missing: Callable[[], str] = lambda: ""  # returns why the stage is left out; empty: it runs
     environment: dict[str, str] = field(default_factory=dict)
     left_out: str = ""
     code: int | None = None
@@ -82,16 +78,16 @@ class Stage:
             return "left out"
         if self.code is None:
             return "not run"
-        counted = ", ".join(f"{number} {what}" for what, number in self.counts.items() if what != "deselected")
+        counted = ", ".join(f"{number} {result}" for result, number in self.counts.items() if result != "deselected")
         return ("ok" if self.code == 0 else f"FAILED ({self.code})") + (f": {counted}" if counted else "")
 
     def run(self) -> None:
-        """Runs it to its end."""
+        """Run the command until it ends."""
         self.left_out = self.missing()
         if self.left_out:
-            say(f"left out: {self.name}: {self.left_out}")
+            write(f"left out: {self.name}: {self.left_out}")
             return
-        say(f"begins:   {self.name}")
+        write(f"started:  {self.name}")
         began = time.monotonic()
         with self.log.open("w") as log:
             process = subprocess.Popen(
@@ -111,12 +107,14 @@ class Stage:
         self.wall_s, self.cpu_s = time.monotonic() - began, used.ru_utime + used.ru_stime
         text = self.log.read_text(errors="replace")
         closing = [line for line in text.splitlines() if " passed" in line and COUNTS.search(line)]
-        self.counts = Counter({what: int(number) for number, what in COUNTS.findall(closing[-1])} if closing else {})
+        self.counts = Counter(
+            {result: int(number) for number, result in COUNTS.findall(closing[-1])} if closing else {}
+        )
         self.reruns = RERUN.findall(text)
-        say(f"ended:    {self.name} after {self.wall_s:.0f} s, {self.result}")
+        write(f"finished: {self.name} after {self.wall_s:.0f} s, {self.result}")
 
 
-def say(line: str) -> None:
+def write(line: str) -> None:
     print(line, flush=True)
 
 
@@ -149,23 +147,24 @@ def no_kafka(shared: Path) -> Callable[[], str]:
 LINT = Stage("lint", "format, lint, types, import directions", "lint")
 
 
-def spark_is_known() -> str:
-    """Why the tests that start Spark need not run; they passed with the same files on this machine."""
-    return "nothing that Spark runs has changed since it passed here" if _spark_passed().exists() else ""
+def spark_unchanged() -> str:
+    """Return why the tests that start Spark need not run: they passed with the same files on this machine."""
+    return "no file on which they depend has changed since they passed here" if _spark_marker().exists() else ""
 
 
-def _spark_passed() -> Path:
+def _spark_marker() -> Path:
+    """Return the path of a file that exists if the tests that start Spark have passed with the current files."""
     digest = sha256()
-    listed = subprocess.run(["git", "ls-files", "-s", *SPARK_IS_FOR], cwd=ROOT, capture_output=True, check=True).stdout
+    listed = subprocess.run(["git", "ls-files", "-s", *SPARK_FILES], cwd=ROOT, capture_output=True, check=True).stdout
     changed = subprocess.run(
-        ["git", "diff", "HEAD", "--", *SPARK_IS_FOR], cwd=ROOT, capture_output=True, check=True
+        ["git", "diff", "HEAD", "--", *SPARK_FILES], cwd=ROOT, capture_output=True, check=True
     ).stdout
     digest.update(listed + changed + sys.version.encode())
     return CACHE / f"spark-passed-{digest.hexdigest()[:16]}"
 
 
 def ci(shared: Path) -> list[list[Stage]]:
-    """What a change must pass: two rows."""
+    """Return the two rows of stages for a change."""
     return [
         [
             LINT,
@@ -174,16 +173,16 @@ def ci(shared: Path) -> list[list[Stage]]:
                 "spark",
                 "tests that start Spark, if a file they depend on has changed",
                 "spark WITHOUT=cluster",
-                spark_is_known,
+                spark_unchanged,
             ),
         ],
         [
-            Stage("compile", "a wheel with compiled modules, not optimised", "compiled", no_compiler, QUICKLY),
+            Stage("compile", "a wheel with compiled modules, not optimized", "compiled", no_compiler, UNOPTIMIZED),
             Stage(
                 "conformance",
                 "recorded conversations without long waits, with compiled modules",
-                f"conformance CONFORMANCE=--quick --kohort {QUICKLY_COMPILED}",
-                compiled_recordings(shared, QUICKLY_COMPILED),
+                f"conformance CONFORMANCE=--quick --kohort {UNOPTIMIZED_KOHORT}",
+                compiled_recordings(shared, UNOPTIMIZED_KOHORT),
             ),
             Stage(
                 "proxied",
@@ -192,11 +191,11 @@ def ci(shared: Path) -> list[list[Stage]]:
                 no_recordings(shared),
             ),
             Stage(
-                "compiled rooms",
-                "rooms with compiled modules, crash, simulation, conversations",
-                f"fast-compiled TESTS={COMPILED_ROOMS}",
-                not_compiled(QUICKLY_COMPILED),
-                QUICKLY,
+                "compiled folders",
+                "folders with compiled modules, crash, simulation, conversations",
+                f"fast-compiled TESTS={COMPILED_FOLDERS}",
+                not_compiled(UNOPTIMIZED_KOHORT),
+                UNOPTIMIZED,
             ),
             Stage(
                 "without shortcuts",
@@ -210,7 +209,7 @@ def ci(shared: Path) -> list[list[Stage]]:
 
 
 def deep(shared: Path) -> list[list[Stage]]:
-    """What a release must pass: all there is."""
+    """Return the two rows of stages for a release."""
     return [
         [
             LINT,
@@ -258,7 +257,7 @@ def deep(shared: Path) -> list[list[Stage]]:
 
 
 def run(rows: Sequence[Sequence[Stage]]) -> None:
-    """Runs the rows beside each other, and says now and then how far they are."""
+    """Run the rows at the same time, and print their progress at intervals."""
 
     def in_turn(row: Sequence[Stage]) -> None:
         for stage in row:
@@ -267,45 +266,49 @@ def run(rows: Sequence[Sequence[Stage]]) -> None:
     threads = [threading.Thread(target=in_turn, args=(row,), daemon=True) for row in rows]
     for thread in threads:
         thread.start()
-    said = time.monotonic()
+    printed = time.monotonic()
     while any(thread.is_alive() for thread in threads):
         time.sleep(0.2)
-        if time.monotonic() - said > EVERY_S:
-            said = time.monotonic()
+        if time.monotonic() - printed > PROGRESS_INTERVAL_S:
+            printed = time.monotonic()
             for stage in (stage for row in rows for stage in row):
                 if stage.code is None and not stage.left_out and stage.log.exists():
                     lines = stage.log.read_text(errors="replace").split("\n")
-                    say(f"          {stage.name}: {next((line for line in reversed(lines) if line.strip()), '')[:100]}")
+                    write(
+                        f"          {stage.name}: {next((line for line in reversed(lines) if line.strip()), '')[:100]}"
+                    )
 
 
-def tell(stages: Sequence[Stage], took_s: float) -> bool:
-    """Prints how it went; returns whether all is well."""
+def report(stages: Sequence[Stage], took_s: float) -> bool:
+    """Print the results. Return whether no stage failed."""
     for stage in stages:
         if stage.code and stage.log.exists():
             lines = stage.log.read_text(errors="replace").splitlines()
-            say(f"\n== {stage.name} failed; the end of {stage.log.relative_to(ROOT)}:")
-            say("\n".join(lines[-SHOWN_LINES:]))
-    say(f"\n{'stage':22}{'wall s':>8}{'CPU s':>8}  result")
+            write(f"\n== {stage.name} failed; the end of {stage.log.relative_to(ROOT)}:")
+            write("\n".join(lines[-PRINTED_LINES:]))
+    write(f"\n{'stage':22}{'wall s':>8}{'CPU s':>8}  result")
     for stage in stages:
-        say(f"{stage.name:22}{stage.wall_s:8.0f}{stage.cpu_s:8.0f}  {stage.result}")
-    say(f"{'all, with installing':22}{took_s:8.0f}")
+        write(f"{stage.name:22}{stage.wall_s:8.0f}{stage.cpu_s:8.0f}  {stage.result}")
+    write(f"{'all, with installation':22}{took_s:8.0f}")
     for stage in stages:
         if stage.left_out:
-            say(f"left out: {stage.name} ({stage.what}): {stage.left_out}")
+            write(f"left out: {stage.name} ({stage.description}): {stage.left_out}")
     for test in (test for stage in stages for test in stage.reruns):
-        say(f"asked twice: {test}")
+        write(f"rerun: {test}")
     total = sum((stage.counts for stage in stages), Counter[str]())
     total["failed"] += total["error"] + sum(1 for stage in stages if stage.code and not stage.counts)
-    say(f"\n{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    write(f"\n{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return all(stage.code == 0 or stage.left_out for stage in stages)
 
 
 def main() -> None:
-    """Exits with 1 when a stage failed or all took too long, with 130 when it was interrupted."""
+    """Exit with 1 if a stage failed or the run took too long, with 130 after Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=("ci", "deep"))
-    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
-    parser.add_argument("--began", type=float, default=time.time(), help="when installing began, in seconds since 1970")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="folder that contains `conformance`")
+    parser.add_argument(
+        "--began", type=float, default=time.time(), help="start of the installation, in seconds since 1970"
+    )
     options = parser.parse_args()
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
@@ -314,16 +317,16 @@ def main() -> None:
     try:
         run(rows)
     except KeyboardInterrupt:
-        tell(stages, time.time() - options.began)
+        report(stages, time.time() - options.began)
         sys.exit(130)
     took_s = time.time() - options.began
-    well = tell(stages, took_s)
-    if well and any(stage.name == "spark" and stage.code == 0 for stage in stages):
+    has_passed = report(stages, took_s)
+    if has_passed and any(stage.name == "spark" and stage.code == 0 for stage in stages):
         CACHE.mkdir(parents=True, exist_ok=True)
-        _spark_passed().touch()
-    if options.which == "ci" and took_s > MOST_CI_S:
-        sys.exit(f"this took {took_s / 60:.0f} minutes, of {MOST_CI_S // 60}: a stage is too heavy")
-    sys.exit(0 if well else 1)
+        _spark_marker().touch()
+    if options.which == "ci" and took_s > MAX_CI_S:
+        sys.exit(f"this took {took_s / 60:.0f} minutes, the limit is {MAX_CI_S // 60}: make the slowest stage shorter")
+    sys.exit(0 if has_passed else 1)
 
 
 if __name__ == "__main__":

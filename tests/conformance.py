@@ -1,12 +1,12 @@
-"""The conversations recorded from a real Kafka, played over real connections against `kohort serve`.
+"""Plays the conversations recorded from a real Kafka against `kohort serve`, over real connections.
 
     python -m tests.conformance --shared ../shared
 
-For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it.
-Profiles that restart it get one with a data directory, which is killed and started again; `--data-dir` gives all one.
-Takes as long as its slowest conversation, five minutes; `--quick`
-leaves out the profiles that wait for minutes, and says so. `--proxy` puts `kohort proxy` between, wherever clients
-speak plainly; with `--kafka-port` a real Kafka answers in kohort's place, one profile after the other.
+For each profile, a broker is started with its settings, and `conformance/converse` of the shared folder connects to it.
+For profiles that restart the broker it has a data directory, and is killed and started again; `--data-dir` adds a data
+directory for all. The duration is that of the slowest conversation, five minutes; `--quick` leaves out the profiles
+that wait for minutes. `--proxy` adds `kohort proxy` for all listeners without TLS. With `--kafka-port` a real Kafka is
+used in place of kohort, for one profile after the other.
 """
 
 from __future__ import annotations
@@ -24,22 +24,19 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tests.conformance_clusters import KOHORT, Setup, standing
+from tests.conformance_clusters import KOHORT, Setup, running
 
 RELEASES = ("4.4", "4.3")
 
-SLOWEST_FIRST = ("slow", "retention")
-"""Profiles whose conversations wait for minutes."""
-
-AT_A_TIME = 3
-"""Profiles played together: the slow ones only wait, so that one at a time does the work."""
+SLOW_PROFILES = ("slow", "retention")  # their conversations wait for minutes; played first
+CONCURRENT_PROFILES = 3  # the two slow ones only wait
 
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 FAILED = re.compile(r"^FAIL +(\S+)", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
-    """How one profile went."""
+    """Result of one profile."""
 
     passed: int
     failed: int
@@ -47,18 +44,18 @@ class Outcome(NamedTuple):
 
 
 def main() -> None:
-    """Exits with 1 when a conversation failed, with 0 also when there are none to play."""
+    """Exit with 1 if a conversation failed, with 0 also if there are none."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
-    parser.add_argument("--profile", action="append", help="play only these; may be repeated")
-    parser.add_argument("--quick", action="store_true", help=f"without {' and '.join(SLOWEST_FIRST)}")
-    parser.add_argument("--kohort", type=Path, default=KOHORT, help="the program, if another than beside this Python")
-    parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
-    parser.add_argument("--proxy", action="store_true", help="through `kohort proxy`, where clients may speak plainly")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="folder that contains `conformance`")
+    parser.add_argument("--profile", action="append", help="play only this profile; may be repeated")
+    parser.add_argument("--quick", action="store_true", help=f"without {' and '.join(SLOW_PROFILES)}")
+    parser.add_argument("--kohort", type=Path, default=KOHORT, help="program; default: that of this Python")
+    parser.add_argument("--data-dir", action="store_true", help="store the logs of all brokers on disk")
+    parser.add_argument("--proxy", action="store_true", help="use `kohort proxy` for listeners without TLS")
     parser.add_argument(
-        "--kafka", action="append", choices=RELEASES, help="a release that responds; all unless said; may be repeated"
+        "--kafka", action="append", choices=RELEASES, help="release to play; default: all; may be repeated"
     )
-    parser.add_argument("--kafka-port", type=int, default=0, help="a real Kafka answers there, instead of kohort")
+    parser.add_argument("--kafka-port", type=int, default=0, help="start a real Kafka on this port in place of kohort")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
     if not (conformance / "converse").exists():
@@ -78,11 +75,11 @@ def play_release(options: argparse.Namespace, release: str) -> tuple[int, int]:
     profiles = yaml.safe_load((conformance / "profiles.yaml").read_text())
     chosen = [profile for profile in order(files) if not options.profile or profile in options.profile]
     if options.quick:
-        for profile in set(SLOWEST_FIRST).intersection(chosen):
+        for profile in set(SLOW_PROFILES).intersection(chosen):
             print(f"left out: profile {profile} with {len(files[profile])} conversations, which wait", flush=True)
-        chosen = [profile for profile in chosen if profile not in SLOWEST_FIRST]
+        chosen = [profile for profile in chosen if profile not in SLOW_PROFILES]
     passed = failed = 0
-    with ThreadPoolExecutor(1 if options.kafka_port else AT_A_TIME) as pool:
+    with ThreadPoolExecutor(1 if options.kafka_port else CONCURRENT_PROFILES) as pool:
         plays = {
             pool.submit(play, setup_of(options, profile, profiles[profile], release), files[profile]): profile
             for profile in chosen
@@ -106,22 +103,22 @@ def conversations(scenarios: Path, release: str) -> dict[str, list[Path]]:
     if release == "4.4":
         by_name |= {path.relative_to(newer): path for path in newer.rglob("*.talk")}
     for _, path in sorted(by_name.items()):
-        said = re.search(r"^# profile: (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        files[said[1] if said else "default"].append(path)
+        profile = re.search(r"^# profile: (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        files[profile[1] if profile else "default"].append(path)
     return files
 
 
 def order(files: dict[str, list[Path]]) -> list[str]:
-    """The profiles that take minutes first."""
-    return sorted(files, key=lambda profile: (profile not in SLOWEST_FIRST, profile))
+    """Return the profiles, the slow ones first."""
+    return sorted(files, key=lambda profile: (profile not in SLOW_PROFILES, profile))
 
 
-def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any], release: str) -> Setup:
-    """What stands there for a profile, of which `said` is told in profiles.yaml."""
+def setup_of(options: argparse.Namespace, profile: str, entry: dict[str, Any], release: str) -> Setup:
+    """Return the cluster of a profile with that entry in profiles.yaml."""
     return Setup(
-        settings=(said.get("settings") or {}) | (said.get(f"settings-{release}") or {}),
-        nodes=said.get("nodes", 1),
-        listeners=tuple(said.get("listeners", "").split()),
+        settings=(entry.get("settings") or {}) | (entry.get(f"settings-{release}") or {}),
+        nodes=entry.get("nodes", 1),
+        listeners=tuple(entry.get("listeners", "").split()),
         profile=profile,
         conformance=options.shared / "conformance",
         kohort=options.kohort,
@@ -133,26 +130,26 @@ def setup_of(options: argparse.Namespace, profile: str, said: dict[str, Any], re
 
 
 def play(setup: Setup, files: list[Path]) -> Outcome:
-    """Plays the conversations of one profile. Those that fail are played once more, alone, and that counts.
+    """Play the conversations of one profile. Those that fail are repeated alone, and that result counts.
 
-    Time is real here. A busy machine can be late, and with the sweep of the profile `retention`, every half second, any
-    broker may forget an empty group between the two steps of its first join.
+    The clock is real here. A busy machine can be late, and the profile `retention` expires groups every half second, so
+    any broker may delete an empty group between the two steps of its first join.
     """
     first = play_once(setup, files)
     failed = set(FAILED.findall(first.text))
-    again = [file for file in files if f"{file.parent.name}/{file.stem}" in failed]
-    if not again:
+    repeated = [file for file in files if f"{file.parent.name}/{file.stem}" in failed]
+    if not repeated:
         return first
-    second = play_once(setup, again)
-    text = f"{first.text}\nplayed once more, alone: {', '.join(sorted(failed))}\n{second.text}"
+    second = play_once(setup, repeated)
+    text = f"{first.text}\nrepeated alone: {', '.join(sorted(failed))}\n{second.text}"
     return Outcome(first.passed + second.passed, second.failed, text)
 
 
 def play_once(setup: Setup, files: list[Path]) -> Outcome:
-    """Plays conversations against a broker of their own."""
+    """Play conversations against a new broker."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, standing(setup, Path(folder)) as cluster:
-        told = subprocess.run(
+    with tempfile.TemporaryDirectory() as folder, running(setup, Path(folder)) as cluster:
+        output = subprocess.run(
             [sys.executable, str(setup.conformance / "converse"), "--quiet", "--kafka", setup.release]
             + ["--bootstrap", cluster.bootstrap, "--profile", setup.profile]
             + [f"--listener={name}={address}" for name, address in cluster.listeners.items()]
@@ -164,11 +161,11 @@ def play_once(setup: Setup, files: list[Path]) -> Outcome:
         ).stdout
         log = Path(folder) / "log"
         logged = log.read_text() if log.exists() else ""
-    count = COUNT.search(told)
+    count = COUNT.search(output)
     passed, failed = (int(count[1]), int(count[2])) if count else (0, len(files))
     if failed and logged:
-        told += f"the broker's log ended so:\n{logged[-4_000:]}"
-    return Outcome(passed, failed, f"{told.rstrip()} ({time.monotonic() - started:.0f} s)")
+        output += f"the end of the broker's log:\n{logged[-4_000:]}"
+    return Outcome(passed, failed, f"{output.rstrip()} ({time.monotonic() - started:.0f} s)")
 
 
 if __name__ == "__main__":

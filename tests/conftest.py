@@ -1,4 +1,4 @@
-"""What all tests share: the new seeds of a run, which are named at its end, what the broker logs, a certificate."""
+"""Fixtures and hooks for all tests: new seeds, which the summary lists, the broker's log, a certificate."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from tests.support.progress import Progress
 from tests.support.scheduling import arrange, check_groups, marks_of
 from tests.support.seeds import choose_new_seeds, new_seeds_line
 
-LONGEST_ID = 100
-"""Characters, or bytes, of a parameter that stands in a test's name."""
+MAX_ID_LENGTH = 100  # characters, or bytes, of a parameter in a test's name
 
 
 def pytest_configure() -> None:
     choose_new_seeds()
     take_away()
-    # kafka-python's threads log tracebacks, for which Python 3.11 parses lines of code: beside a test that parses code,
-    # too, one of them fails with a SystemError (python/cpython#106905).
+    # kafka-python's threads log tracebacks, for which Python 3.11 parses lines of code. If a test parses code at the
+    # same time, one of them fails with a SystemError (python/cpython#106905).
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
@@ -49,7 +48,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected is no garbage, and is never looked at again: that took a seventh of a run's time."""
+    """Exclude the collected tests from garbage collection, which took a seventh of a run's time."""
     gc.disable()
     try:
         return (yield)
@@ -59,17 +58,17 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """What is long is named by its length: processes send each other the names of all tests, and one was 26 MB long."""
-    if isinstance(val, str | bytes) and len(val) > LONGEST_ID:
+    """Replace long values by their length: workers exchange the names of all tests, and one had 26 MB."""
+    if isinstance(val, str | bytes) and len(val) > MAX_ID_LENGTH:
         return f"{argname} of {len(val)}"
     return None
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist looks for groups after this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Programs of others may be too slow once on a busy machine: such a test is asked twice, and the summary says so.
+    """Rerun a failed test once if it uses other programs, which may be slow on a busy machine; the summary lists it.
 
-    What runs on a clock of our own is asked once. `-p no:rerunfailures` asks everything once.
+    Tests with a clock of their own are never rerun. `-p no:rerunfailures` reruns none.
     """
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
@@ -92,13 +91,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if line := new_seeds_line():
         terminalreporter.write_line(line)
     for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.section(f"asked twice, because: {report.nodeid}")
+        terminalreporter.section(f"rerun after a failure: {report.nodeid}")
         terminalreporter.write_line(report.longreprtext)
 
 
 @pytest.fixture
 def lines() -> Iterator[StringIO]:
-    """What the broker logs."""
+    """The broker's log."""
     stream = StringIO()
     log.configure(level="info", stream=stream)
     yield stream
@@ -106,23 +105,24 @@ def lines() -> Iterator[StringIO]:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_left_behind() -> Iterator[None]:
-    """Fails the test that leaves a client of kafka-python open: its thread would trouble the tests that follow."""
-    before = set(threading.enumerate())
+def _clients_are_closed() -> Iterator[None]:
+    """Fail a test that does not close a client of kafka-python: its thread would disturb the tests that follow."""
+    old_threads = set(threading.enumerate())
     yield
-    left = [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("kafka-io-")]
-    assert not left, f"these clients of kafka-python were not closed: {', '.join(left)}"
+    running = [thread.name for thread in set(threading.enumerate()) - old_threads]
+    unclosed = [name for name in running if name.startswith("kafka-io-")]
+    assert not unclosed, f"these clients of kafka-python were not closed: {', '.join(unclosed)}"
 
 
 @pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """43 groups in trouble on a real three-broker Kafka 4.3."""
+    """The recording of 43 groups with problems on a real Kafka 4.3 with three brokers."""
     return unpacked_recording(tmp_path_factory.mktemp("recording"))
 
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that signs itself, with its key."""
+    """A self-signed certificate for 127.0.0.1, with its key."""
     if shutil.which("openssl") is None:
         lacks("openssl")
     file = tmp_path_factory.mktemp("tls") / "broker.pem"

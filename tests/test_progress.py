@@ -1,11 +1,11 @@
-"""What a run of the tests says of itself."""
+"""Progress of a test run."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from tests.support.progress import EVERY_S, Progress
+from tests.support.progress import INTERVAL_S, Progress
 from tests.support.scheduling import kind_of, without_group
 
 
@@ -16,21 +16,21 @@ def report(nodeid: str, when: str = "teardown", outcome: str = "passed") -> Any:
 
 
 def test_progress_measures_time() -> None:
-    said: list[str] = []
+    printed: list[str] = []
     now = [100.0]
-    progress = Progress(said.append, lambda: now[0])
+    progress = Progress(printed.append, lambda: now[0])
     ids = ["a.py::slow@spark", *(f"b.py::test[{n}]@fast b.py 0" for n in range(1_000))]
     progress.pytest_xdist_node_collection_finished(ids)
     progress.pytest_xdist_node_collection_finished(ids)  # another worker
-    now[0] += EVERY_S - 1
+    now[0] += INTERVAL_S - 1
     for nodeid in ids[1:501]:
         progress.pytest_runtest_logreport(report(nodeid))
-    assert said == []
+    assert printed == []
     now[0] += 1
     progress.pytest_runtest_logreport(report(ids[0], "call", "rerun"))
-    assert said == ["\n0:10   33%  500 of 1,001 tests, about 0:20 more, 1 asked twice"]
+    assert printed == ["\n0:10   33%  500 of 1,001 tests, about 0:20 more, 1 rerun"]
     progress.pytest_runtest_logreport(report(ids[0], "call", "failed"))
-    assert said[1:] == ["\nFAILED a.py::slow"]
+    assert printed[1:] == ["\nFAILED a.py::slow"]
 
 
 def test_file_name_omits_group() -> None:

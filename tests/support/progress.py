@@ -1,8 +1,7 @@
 """Progress of a test run in several workers: a line from time to time instead of thousands of dots.
 
 Tests of a type take about the same time (`scheduling.SECONDS`). The share of elapsed time is therefore more accurate
-than
-the share of finished tests, because the slowest tests start first.
+than the share of finished tests, because the slowest tests start first.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pytest
 
 from tests.support.scheduling import SECONDS, kind_of, without_group
 
-EVERY_S = 10.0
+INTERVAL_S = 10.0
 
 
 class Progress:
@@ -30,7 +29,7 @@ class Progress:
             quiet: Print nothing, because pytest itself reports each test.
         """
         self._write, self._clock = (lambda _: None) if quiet else write, clock
-        self._began = self._said = clock()
+        self._began = self._printed_at = clock()
         self._kinds: dict[str, str] = {}
         self._seconds, self._done, self._seconds_done, self._rerun = 0.0, 0, 0.0, 0
 
@@ -52,8 +51,8 @@ class Progress:
             self._seconds_done += seconds
         elif report.failed:
             self._write(f"\nFAILED {report.nodeid}")
-        if self._clock() - self._said >= EVERY_S:
-            self._said = self._clock()
+        if self._clock() - self._printed_at >= INTERVAL_S:
+            self._printed_at = self._clock()
             self._write(self.line())
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
@@ -69,7 +68,7 @@ class Progress:
         text = f"\n{_minutes(passed_s)}  {share:4.0%}  {self._done:,} of {len(self._kinds):,} tests"
         if share > 0.1:
             text += f", about {_minutes(passed_s / share - passed_s)} more"
-        return text + (f", {self._rerun} asked twice" if self._rerun else "")
+        return text + (f", {self._rerun} rerun" if self._rerun else "")
 
 
 def _minutes(seconds: float) -> str:

@@ -28,7 +28,7 @@ from kohort.cli.analyze_options import (
     out_place,
     window_of,
 )
-from kohort.cli.connecting import config_option
+from kohort.cli.connecting import config_option, security_of
 from kohort.pipeline.terminal import print_findings, progress, say, words
 
 if TYPE_CHECKING:
@@ -139,15 +139,9 @@ def analyze(
 
 def find_inputs(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
     with hidden_packages("hypothesis"):
-        from kohort.client.security import OPEN, SecurityError, from_file
         from kohort.pipeline.sources.found import WIRE, find_sources
 
-    try:
-        security = from_file(config) if config is not None else OPEN
-        if security.tls:
-            security.context()  # report unusable certificates before anything starts
-    except SecurityError as error:
-        raise click.UsageError(f"--command-config {error}") from None
+    security = security_of(config)
     inputs, issues = find_sources(sources, security)
     is_explicit = click.get_current_context().get_parameter_source("config") is ParameterSource.COMMANDLINE
     if is_explicit and not any(source.kind == WIRE for source in inputs):

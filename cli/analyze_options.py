@@ -6,12 +6,13 @@ import re
 import tempfile
 import time
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from kohort.cli.moments import moment_ms
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
@@ -37,18 +38,17 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
     Raises:
         click.UsageError: A time is invalid, or options contradict each other.
     """
-    from kohort.pipeline.sources.window import FOREVER_MS, Window, length_ms, moment_ms
+    from kohort.pipeline.sources.window import FOREVER_MS, Window, length_ms
 
     if last is not None and (since is not None or until is not None):
         raise click.UsageError("--last cannot be combined with --since or --until")
-    now = datetime.now().astimezone()
-    try:
-        since_ms = moment_ms(since, now) if since is not None else 0
-        until_ms = moment_ms(until, now) if until is not None else FOREVER_MS
-        if last is not None:
+    since_ms = moment_ms(since, "--since") if since is not None else 0
+    until_ms = moment_ms(until, "--until") if until is not None else FOREVER_MS
+    if last is not None:
+        try:
             since_ms = round(time.time() * 1000) - length_ms(last)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--last") from None
     if since_ms > until_ms:
         raise click.UsageError("--since is later than --until")
     return Window(since_ms, until_ms, tuple(groups))

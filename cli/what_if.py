@@ -14,7 +14,7 @@ import click
 from kohort.base.visible import visible
 from kohort.cli.analyze_errors import plain
 from kohort.cli.analyze_options import anonymize_option, window_of
-from kohort.cli.connecting import config_option
+from kohort.cli.connecting import config_option, security_of
 from kohort.cli.output import say
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def what_if(
         raise click.UsageError(
             "name changes with --set, or use --suggest" if not suggest else "--suggest cannot be combined with --set"
         )
-    window, security = window_of(since, until, last, (group,)), _security_of(config)
+    window, security = window_of(since, until, last, (group,)), security_of(config)
     try:
         analysis = read_one_history(sources, group, security, window, anonymous=anonymize)
         prediction = predict(analysis, requested, own)
@@ -164,15 +164,6 @@ def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
             )
         settings[name.strip()] = value.strip()
     return settings
-
-
-def _security_of(config: Path | None) -> Security:
-    from kohort.client.security import OPEN, SecurityError, from_file
-
-    try:
-        return from_file(config) if config is not None else OPEN
-    except SecurityError as error:
-        raise click.UsageError(f"--command-config {error}") from None
 
 
 def read_one_history(

@@ -24,7 +24,7 @@ from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its
     multiple=True,
     metavar="WHERE",
     help="Where to begin: beginning, end, a number, -N for the last N of each partition, s@MOMENT; where to end: "
-    "e@MOMENT. A moment is milliseconds since 1970, or a time such as 2026-05-31T14:00:00Z.  [default: beginning; "
+    "e@MOMENT. A moment is 2026-05-31T14:00, 14:00 of today, or milliseconds since 1970.  [default: beginning; "
     "with -G the committed offset, or the beginning]",
 )
 @click.option(

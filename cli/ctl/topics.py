@@ -86,7 +86,8 @@ def append(name: str, values: tuple[str, ...], partition: int, key: str | None, 
 @click.option(
     "--since",
     metavar="MOMENT",
-    help="Begin at the first record of each partition at or after this time: 2026-05-31T14:00:00Z, or milliseconds.",
+    help="Begin at the first record of each partition at or after this time: 2026-05-31T14:00, 14:00 of today, or "
+    "milliseconds since 1970.",
 )
 @click.option("--key", help="Only records with this key.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=1_000, show_default=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -31,28 +30,6 @@ def length_ms(text: str) -> int:
     if match is None:
         raise ValueError(f"invalid duration {text!r}; expected one like 30m, 2h or 1d")
     return int(match[1]) * _UNIT_MS[match[2]]
-
-
-def moment_ms(text: str, now: datetime) -> int:
-    """Parse a time: ISO 8601, a time of today such as `14:00`, or milliseconds since 1970.
-
-    Args:
-        text: Text to parse.
-        now: Current time, whose date and time zone are the defaults.
-
-    Raises:
-        ValueError: The text is not a time.
-    """
-    stripped = text.strip()
-    if stripped.isdecimal() and len(stripped) > 8:
-        return int(stripped)
-    try:
-        if re.match(r"^\d{1,2}:\d\d(:\d\d)?$", stripped):
-            stripped = f"{now.date().isoformat()}T{stripped:0>5}"
-        parsed = datetime.fromisoformat(stripped)
-    except ValueError:
-        raise ValueError(f"invalid time {text!r}; expected one like 2026-05-31T14:00 or 14:00") from None
-    return round((parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo)).timestamp() * 1000)
 
 
 @dataclass(frozen=True, slots=True)

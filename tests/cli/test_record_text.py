@@ -107,7 +107,7 @@ def test_where_to_begin_and_to_end(said: tuple[str, ...], span: Span) -> None:
         (("start",), "start: expected beginning, end, a number, -N for the last N, s@MOMENT or e@MOMENT"),
         (("1", "2"), "2: another --offset already defines the start"),
         (("e@1", "e@2"), "e@ is given twice"),
-        (("s@noon",), "'noon' is not a time; expected milliseconds since 1970, or 2026-05-31T14:00:00Z"),
+        (("s@noon",), "'noon' is not a time; expected 2026-05-31T14:00, 14:00 for today, or milliseconds since 1970"),
     ],
 )
 def test_rejects_malformed_offset(said: tuple[str, ...], why: str) -> None:

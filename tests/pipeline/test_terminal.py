@@ -208,7 +208,7 @@ def test_help_lists_outputs() -> None:
         (["--follow", "b:9092"], 2, "kohort follow HOST:9092"),
         (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
         (["--last", "2 weeks", "b:9092"], 2, "invalid duration '2 weeks'"),
-        (["--since", "yesterday", "b:9092"], 2, "invalid time 'yesterday'"),
+        (["--since", "yesterday", "b:9092"], 2, "'yesterday' is not a time"),
         (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
         (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last cannot be combined with --since"),
         (["--fail-on", "info", "b:9092"], 2, "is not one of 'warning', 'critical'"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,11 +15,9 @@ from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
-from kohort.pipeline.sources.window import Window, length_ms, moment_ms
+from kohort.pipeline.sources.window import Window, length_ms
 from tests.pipeline.incidents.recorded import unpacked
 from tests.pipeline.local_groups import load_groups
-
-NOW = datetime(2026, 5, 31, 15, 30, tzinfo=timezone(timedelta(hours=2)))
 
 
 @pytest.mark.parametrize(("text", "ms"), [("90s", 90_000), ("30m", 1_800_000), ("2 h", 7_200_000), ("1d", 86_400_000)])
@@ -28,25 +25,8 @@ def test_lengths(text: str, ms: int) -> None:
     assert length_ms(text) == ms
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2026-05-31T14:00", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        ("2026-05-31 14:00:30", datetime(2026, 5, 31, 12, 0, 30, tzinfo=UTC)),
-        ("2026-05-31T14:00:00Z", datetime(2026, 5, 31, 14, tzinfo=UTC)),
-        ("9:05", datetime(2026, 5, 31, 7, 5, tzinfo=UTC)),
-        ("14:00", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        ("1780228800000", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-    ],
-)
-def test_moments(text: str, moment: datetime) -> None:
-    assert moment_ms(text, NOW) == round(moment.timestamp() * 1000)
-
-
 @pytest.mark.parametrize("text", ["", "2x", "yesterday", "25:00", "-3h"])
 def test_invalid_window(text: str) -> None:
-    with pytest.raises(ValueError, match="invalid time"):
-        moment_ms(text, NOW)
     with pytest.raises(ValueError, match="invalid duration"):
         length_ms(text)
 

@@ -38,6 +38,6 @@ def test_accepted_gaps_in_ci() -> None:
         "ipv6",
         "feature",
         "plain",
-        "promtool",
+        "prometheus",
         "proxy",
     }

@@ -27,7 +27,7 @@ def test_alerts_use_exported_metrics(lab: Lab) -> None:
     assert {name.removesuffix("_total") for name in names} <= exported
 
 
-@pytest.mark.needs("promtool")
+@pytest.mark.needs("prometheus")
 def test_alerts_fire_as_expected(tmp_path: Path) -> None:
     cases = tmp_path / "cases.yaml"
     cases.write_text(CASES.read_text().replace("ALERTS", str(ALERTS)))

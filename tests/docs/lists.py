@@ -94,7 +94,7 @@ def findings(mark: str) -> str:
         first, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
         rule, _, about = " ".join(first.split()).partition(": ")
         excludes, certainty = REASONS[rule]
-        lines += ["", f"## {rule}: {about.rstrip('.')}", ""]
+        lines += ["", f'<a id="{rule.lower()}"></a>', "", f"## {rule}: {about.rstrip('.')}", ""]
         lines += [f"{paragraph}\n" for paragraph in re.split(r"\n\n", rest) if paragraph]
         lines += [f"- **What excludes other explanations**: {excludes}", f"- **Confidence**: {certainty}"]
     return "\n".join(lines) + "\n"

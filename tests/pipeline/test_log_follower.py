@@ -1,16 +1,13 @@
-"""Follower without Spark: state from the log, lags, metrics, and the files that ship with it."""
+"""Follower without Spark: state from the log, lags, and metrics."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 
 from kohort.client.security import OPEN
@@ -23,7 +20,7 @@ from kohort.coordinator.modern.modern_values import Change, GroupEpoch
 from kohort.coordinator.modern.record_parts import key_of
 from kohort.pipeline.job.log_follower import LogReader
 from kohort.pipeline.job.report_process import ReportProcess
-from kohort.pipeline.live.follow_metrics import OTHER_LABEL, FollowMetrics
+from kohort.pipeline.live.follow_metrics import OTHER_LABEL
 from kohort.pipeline.live.group_log import GroupLog, LoggedGroup
 from kohort.pipeline.live.group_metrics import MAX_GROUPS, MAX_PARTITIONS, GroupMetrics
 from kohort.pipeline.live.sampled_ends import LogEnds
@@ -34,8 +31,6 @@ from tests.control.talking import Lab
 from tests.pipeline.written_cluster import World
 
 NOW = 1_760_000_000_000
-SHIPPED = Path(__file__).parents[2] / "examples" / "follow"
-FINDINGS = Path(__file__).parents[2] / "docs"
 
 
 def feed_world(world: World, log: GroupLog, kafka: SyncCluster) -> LogReader:
@@ -156,18 +151,6 @@ def test_failed_report_names_reason(tmp_path: Path) -> None:
     assert not reports.finished()
 
 
-def exported() -> dict[str, set[str]]:
-    """Return the labels by metric."""
-    metrics: dict[str, set[str]] = {}
-    collectors = FollowMetrics().registry._collector_to_names
-    families = [(family, getattr(c, "_labelnames", ())) for c in collectors for family in c.collect()]
-    of_groups = GroupMetrics(GroupLog(), LogEnds(), dict, lambda: 0, Lock()).collect()
-    families += [(family, getattr(family, "_labelnames", ())) for family in of_groups]
-    for family, labels in families:
-        metrics[f"{family.name}_total" if family.type == "counter" else family.name] = set(labels)
-    return metrics
-
-
 def labels_of(families: Iterable[Metric]) -> dict[str, tuple[str, ...]]:
     return {family.name: getattr(family, "_labelnames", ()) for family in families}
 
@@ -181,65 +164,3 @@ def test_brokers_export_same_series() -> None:
     shared = of_follower.keys() - sums
     assert {name: of_follower[name] for name in shared} == {name: of_broker[name] for name in shared}
     assert (MAX_GROUPS, MAX_PARTITIONS) == (lag_metrics.MAX_GROUPS, lag_metrics.MAX_PARTITIONS)
-
-
-def queries() -> Iterable[str]:
-    dashboard = json.loads((SHIPPED / "grafana" / "groups.json").read_text())
-    yield from (target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
-    yield from (variable["query"] for variable in dashboard["templating"]["list"] if variable["type"] == "query")
-    for group in rules():
-        yield from (rule["expr"] for rule in group["rules"])
-
-
-def rules() -> list[dict[str, Any]]:
-    groups: list[dict[str, Any]] = yaml.safe_load((SHIPPED / "alerts.yml").read_text())["groups"]
-    return groups
-
-
-@pytest.mark.parametrize("query", list(queries()))
-def test_query_uses_exported_names(query: str) -> None:
-    names = set(re.findall(r"\b(?:kafka|kohort)_\w+", query))
-    metrics = exported()
-    assert names
-    assert names <= metrics.keys()
-    labels = set[str]().union(*(metrics[name] for name in names))
-    used = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"", query))
-    for listed in re.findall(r"(?:by|on|without)\s*\(([^)]*)\)", query):
-        used.update(word.strip() for word in listed.split(","))
-    for label in re.findall(r"label_values\(\w+, (\w+)\)", query):
-        used.add(label)
-    assert used <= labels
-
-
-def test_legends_use_exported_labels() -> None:
-    dashboard = json.loads((SHIPPED / "grafana" / "groups.json").read_text())
-    for panel in dashboard["panels"]:
-        for target in panel["targets"]:
-            (name,) = set(re.findall(r"\b(?:kafka|kohort)_\w+", target["expr"]))
-            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= exported()[name], panel["title"]
-
-
-def test_alert_links_lead_to_headings() -> None:
-    for rule in rules()[0]["rules"]:
-        page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-        text = (FINDINGS.parent / page).read_text()
-        headings = [
-            re.sub(r"[^\w\s-]", "", line[3:]).strip().lower() for line in text.splitlines() if line[:3] == "## "
-        ]
-        assert not anchor or anchor in [re.sub(r"[-\s]+", "-", heading) for heading in headings], rule["alert"]
-
-
-def test_compose_mounts_shipped_files() -> None:
-    services = yaml.safe_load((SHIPPED / "compose.yaml").read_text())["services"]
-    for name, service in services.items():
-        assert service.keys() <= {
-            "image", "command", "volumes", "depends_on", "restart", "ports", "environment",
-        }, name  # fmt: skip
-        for volume in service.get("volumes", ()):
-            source = volume.split(":")[0]
-            assert not source.startswith("./") or (SHIPPED / source).is_file(), volume
-    assert [document["kind"] for document in yaml.safe_load_all((SHIPPED / "kubernetes.yaml").read_text())] == [
-        "PersistentVolumeClaim",
-        "Deployment",
-        "Service",
-    ]

@@ -38,10 +38,10 @@ LACKS = {
         "Chromium is not installed (Debian: apt install chromium)", is_there=lambda: chromium() is not None
     ),
     "mkdocs": Lack("mkdocs is not installed (make environment)", is_there=lambda: find_spec("mkdocs") is not None),
-    "promtool": Lack(
-        "promtool is not installed (Debian: apt install prometheus)",
+    "prometheus": Lack(
+        "Prometheus with promtool is not installed (Debian: apt install prometheus)",
         in_ci=True,
-        is_there=lambda: which("promtool") is not None,
+        is_there=lambda: which("promtool") is not None and which("prometheus") is not None,
     ),
     "re2": Lack("google-re2 has no wheel for this Python", is_there=lambda: find_spec("re2") is not None),
     "openssl": Lack("openssl makes the certificate, and is not installed"),

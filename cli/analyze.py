@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "local", "spark"]),
     default="auto",
     show_default=True,
-    help="Who does the work: this process (local), which finishes a few million records before Spark has started, "
-    "or Spark; auto decides by the number of records. --cluster uses Spark.",
+    help="Run in this process (local) or on Spark; auto takes the faster one for the number of records, by the cores "
+    "and the memory of this machine. --cluster uses Spark.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @config_option

@@ -1,4 +1,4 @@
-"""Choice of the engine of `kohort analyze`: this process for small inputs, Spark for the rest."""
+"""Choice of the engine of `kohort analyze`: this process as long as it is faster, Spark for larger inputs."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def engine_for_names(out: Place, with_spark: bool) -> str:
 def chosen_engine(
     engine: str, master: str | None, sources: list[Source], environment: Mapping[str, str] = os.environ
 ) -> str:
-    """Return LOCAL or SPARK, depending on the options and the number of records.
+    """Return LOCAL or SPARK, depending on the options, the number of records and the machine.
 
     Raises:
         click.ClickException: Spark is needed and isn't installed.
     """
-    from kohort.pipeline.analysis.engine import LOCAL_RECORDS, about_records
+    from kohort.pipeline.analysis.engine import about_records, local_records, memory_bytes, spark_cores
 
     if engine != AUTO:
         return engine
     if needs_spark(engine, master, environment):
         return SPARK
     count = about_records(sources)
-    if count <= LOCAL_RECORDS:
+    if count <= local_records(spark_cores(), memory_bytes()):
         return LOCAL
     if find_spec("pyspark") is None:
         raise click.ClickException(

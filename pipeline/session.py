@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from kohort.pipeline.analysis.engine import spark_cores
 from kohort.pipeline.java import java_home
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
-        master = with_retries(master or f"local[{min(4, os.cpu_count() or 1)}]")
+        master = with_retries(master or f"local[{spark_cores()}]")
         builder = builder.master(master)
         if master.startswith("local"):
             settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}

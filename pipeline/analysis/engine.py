@@ -6,6 +6,7 @@ Both pass the same rows to the same functions, and a test compares their tables.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -62,13 +63,47 @@ class Engine(Protocol):
         pass
 
 
-LOCAL_RECORDS = 5_000_000  # number of records up to which one process is faster than Spark with its startup
+# Measured costs (docs/explanation/performance-measured.md, "Without Spark"): seconds of one core for a million records,
+# and bytes for a record. One group with all records needs the most memory.
+_LOCAL_S, _SPARK_S, _SPARK_START_S = 1.3, 3.3, 20
+_LOCAL_BYTES, _LOCAL_BASE_BYTES = 64, 256 << 20
+_CGROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # of a container; a number of bytes, or "max"
 # approximate bytes per record by source type; compressed files contain more
 _BYTES_PER_RECORD = {
     SEGMENT: 90, SHARE_SEGMENT: 200, EXPORT: 250, DUMP: 400, TEXT_LOG: 250, EVENTS: 500, END_OFFSETS: 100
 }  # fmt: skip
 _PACKED = (".gz",)
 _TIMES_PACKED = 10
+
+
+def spark_cores() -> int:
+    """Return the number of cores that Spark uses on this machine."""
+    return min(4, os.cpu_count() or 1)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this machine or container."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open(_CGROUP_LIMIT) as file:
+            return min(total, int(file.read()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return total
+
+
+def local_records(cores: int, memory: int) -> int:
+    """Return the number of records up to which one process is faster than Spark on this machine.
+
+    The process may use a quarter of the memory. On one or two cores it is faster for any number, because Spark needs
+    more than twice the processor time.
+
+    Args:
+        cores: Number of cores that Spark would use.
+        memory: In bytes.
+    """
+    that_fit = max(0, memory // 4 - _LOCAL_BASE_BYTES) // _LOCAL_BYTES
+    gain_s = _LOCAL_S - _SPARK_S / cores
+    return that_fit if gain_s <= 0 else min(that_fit, round(1_000_000 * _SPARK_START_S / gain_s))
 
 
 def about_records(sources: Iterable[Source]) -> int:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from kohort.cli.analyze import analyze
 from kohort.cli.analyze_engine import LOCAL, SPARK, chosen_engine
 from kohort.pipeline.analysis.analysis_run import analyse
-from kohort.pipeline.analysis.engine import LOCAL_RECORDS, Engine
+from kohort.pipeline.analysis.engine import Engine, local_records
 from kohort.pipeline.analysis.local_engine import LocalEngine
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_sources
@@ -148,14 +148,25 @@ def test_small_analysis_needs_no_java(tmp_path: Path) -> None:
     assert not (out / "spark.log").exists()
 
 
+GIB = 1 << 30
+LIMIT = local_records(4, 64 * GIB)
+
+
+@pytest.fixture
+def _four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kohort.pipeline.analysis.engine.spark_cores", lambda: 4)
+    monkeypatch.setattr("kohort.pipeline.analysis.engine.memory_bytes", lambda: 64 * GIB)
+
+
+@pytest.mark.usefixtures("_four_cores")
 @pytest.mark.parametrize(
     ("sources", "engine"),
     [
-        ([Source(WIRE, "broker:9092", partition, LOCAL_RECORDS // 2) for partition in (0, 1)], LOCAL),
-        ([Source(WIRE, "broker:9092", partition, LOCAL_RECORDS) for partition in (0, 1)], SPARK),
-        ([Source(SEGMENT, "0.log", 0, 100 * LOCAL_RECORDS)], SPARK),
-        ([Source(TEXT_LOG, "server.log", -1, 100 * LOCAL_RECORDS)], LOCAL),
-        ([Source(TEXT_LOG, "server.log.gz", -1, 100 * LOCAL_RECORDS)], SPARK),
+        ([Source(WIRE, "broker:9092", partition, LIMIT // 2) for partition in (0, 1)], LOCAL),
+        ([Source(WIRE, "broker:9092", partition, LIMIT) for partition in (0, 1)], SPARK),
+        ([Source(SEGMENT, "0.log", 0, 100 * LIMIT)], SPARK),
+        ([Source(TEXT_LOG, "server.log", -1, 100 * LIMIT)], LOCAL),
+        ([Source(TEXT_LOG, "server.log.gz", -1, 100 * LIMIT)], SPARK),
     ],
 )
 def test_engine_depends_on_input_size(sources: list[Source], engine: str) -> None:
@@ -166,10 +177,24 @@ def test_engine_depends_on_input_size(sources: list[Source], engine: str) -> Non
     assert chosen_engine("auto", None, sources, {"SPARK_REMOTE": "sc://host"}) == SPARK
 
 
+@pytest.mark.parametrize(
+    ("cores", "memory", "millions"),
+    [
+        (2, 16 * GIB, 63),  # limited by memory only
+        (2, GIB // 2, 0),
+        (4, 16 * GIB, 42),  # 20 s + 42 * 3.3 s / 4 = 42 * 1.3 s
+        (4, 4 * GIB, 13),
+    ],
+)
+def test_local_records_of_a_machine(cores: int, memory: int, millions: int) -> None:
+    assert round(local_records(cores, memory) / 1_000_000) == millions
+
+
+@pytest.mark.usefixtures("_four_cores")
 def test_large_input_requires_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(click.ClickException, match=r"about 20 million records.*kohort\[pipeline\].*--engine local"):
-        chosen_engine("auto", None, [Source(WIRE, "broker:9092", 0, 20_000_000)], {})
+    with pytest.raises(click.ClickException, match=r"about 60 million records.*kohort\[pipeline\].*--engine local"):
+        chosen_engine("auto", None, [Source(WIRE, "broker:9092", 0, 60_000_000)], {})
 
 
 def test_local_engine_rejects_spark_master(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 
 class ErrorLog:
-    """Prints each error once until the cluster responds again."""
+    """Prints each error once until the operation succeeds again."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._printed = say, set[str]()
+    def __init__(self, say: Callable[[str], None], recovery: str = "reading again") -> None:
+        self._say, self._recovery, self._printed = say, recovery, set[str]()
 
     def add(self, text: str) -> None:
         if text not in self._printed:
@@ -17,7 +17,7 @@ class ErrorLog:
             self._say(text)
 
     def recovered(self) -> None:
-        """Print that reading continues if errors were printed. They are printed again if they return."""
+        """Print `recovery` if errors were printed. They are printed again if they return."""
         if self._printed:
             self._printed.clear()
-            self._say("reading again")
+            self._say(self._recovery)

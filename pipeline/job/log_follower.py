@@ -30,6 +30,7 @@ from kohort.pipeline.live.tracker import Alert, Watched
 from kohort.pipeline.live.waited_for import KnownGroup
 from kohort.pipeline.live.watching import extended
 from kohort.pipeline.live.webhook import Message
+from kohort.pipeline.rules.finding import listed
 from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Chunk
 from kohort.pipeline.sources.source_cluster import (
     LATEST,
@@ -41,6 +42,7 @@ from kohort.pipeline.sources.source_cluster import (
     read_range,
 )
 from kohort.pipeline.whole_files import replace_text
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.metadata import MetadataResponse
 
 POLL_S, LOOK_S = 5.0, 0.5
@@ -64,6 +66,7 @@ class LogReader:
         self._cluster, self._log, self.positions, self._lock = SourceCluster(address, security), log, positions, lock
         self._address = address
         self.watched: Watched | None = None
+        self.denied_topics: list[str] = []  # topics without log ends, because the user may not describe them
         self._topics: tuple[tuple[str, ...], MetadataResponse] | None = None
 
     def poll(self, at_ms: int) -> list[Alert]:
@@ -118,9 +121,11 @@ class LogReader:
         if self._topics is None or self._topics[0] != topics:
             self._topics = (topics, self._cluster.metadata(topics))
         about, self._topics = self._topics[1], None  # requested again after an error
+        denied = (topic for topic in about.topics if topic.error_code is ErrorCode.topic_authorization_failed)
+        self.denied_topics = sorted(topic.name or "" for topic in denied)
         ends = self._cluster.offsets(about, LATEST, READ_UNCOMMITTED)
-        if len(ends) == sum(len(topic.partitions) for topic in about.topics):
-            self._topics = (topics, about)  # no leader has changed
+        if len(ends) == sum(len(topic.partitions) for topic in about.topics) and not self.denied_topics:
+            self._topics = (topics, about)  # no leader and no permission has changed
         return ends
 
     def close(self) -> None:
@@ -162,7 +167,9 @@ def follow_log(
     with (
         closing(LogReader(address, security, state.log, state.positions, state.lock)) as reader,
         telling(address, output.send, security) as alerts,
-        watching_groups(address, GroupLookup(state, silver, files), alerts.hear, say, security) as rebalances,
+        watching_groups(
+            address, GroupLookup(state, silver, files), alerts.hear, say, security, state.group_names
+        ) as rebalances,
         following_files(files, say),
     ):
         metrics.registry.register(GroupMetrics(state.log, state.ends, lambda: rebalances.states, now_ms, state.lock))
@@ -194,6 +201,10 @@ class FollowedState:
         self.positions = {int(part): offset for part, offset in saved.get("positions", {}).items()}
         self.lock = Lock()  # held while the other attributes change, because metrics and alerts have other threads
         self._saved_s = time.monotonic()
+
+    def group_names(self) -> list[str]:
+        with self.lock:
+            return sorted(self.log.groups)
 
     def save_if_due(self) -> None:
         if time.monotonic() - self._saved_s >= SAVE_S:
@@ -229,15 +240,16 @@ class LogPoll:
 
     def __init__(
         self, reader: LogReader, state: FollowedState, alerts: Telling, metrics: FollowMetrics,
-        say: Callable[[str], None],
+        say: Callable[[str], None], now_ms: Callable[[], int] = now_ms, elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._reader, self._state, self._alerts, self._metrics = reader, state, alerts, metrics
-        self._errors = ErrorLog(say)
+        self._now_ms, self._elapsed_s = now_ms, elapsed_s
+        self._errors, self._denied = ErrorLog(say), ErrorLog(say, "the lag of all topics is visible again")
         self._polled_s = self._ends_s = float("-inf")
         self.count = 0  # of successful polls
 
     def run_if_due(self) -> None:
-        now_s = time.monotonic()
+        now_s = self._elapsed_s()
         if now_s - self._polled_s < POLL_S:
             return
         self._polled_s = now_s
@@ -252,10 +264,14 @@ class LogPoll:
             self._errors.recovered()
 
     def _poll(self, now_s: float) -> None:
-        for alert in self._reader.poll(now_ms()):
+        for alert in self._reader.poll(self._now_ms()):
             self._alerts.hear_of_silences(Message.of(alert))
         if now_s - self._ends_s >= ENDS_S:
             sample = self._reader.log_ends()
             self._ends_s = now_s
             with self._state.lock:
-                self._state.ends.add(now_ms(), sample)
+                self._state.ends.add(self._now_ms(), sample)
+            if topics := self._reader.denied_topics:
+                self._denied.add(f"no lag in {listed(topics)}: that needs Describe on the topic")
+            else:
+                self._denied.recovered()

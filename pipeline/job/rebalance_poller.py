@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kohort.client.security import OPEN, Security
@@ -11,9 +11,11 @@ from kohort.pipeline.job.error_log import ErrorLog
 from kohort.pipeline.job.periodic import looking
 from kohort.pipeline.live.open_rebalances import Ask, OpenRebalances
 from kohort.pipeline.live.webhook import Message
+from kohort.pipeline.rules.finding import listed
 from kohort.pipeline.sources.source_groups import SourceGroups
 
 LOOK_EVERY_S = 2.0
+CHECK_MS = 60_000  # interval at which permissions are checked
 
 
 class GroupWatch:
@@ -25,13 +27,22 @@ class GroupWatch:
         rebalances: OpenRebalances,
         tell: Callable[[Message], None],
         say: Callable[[str], None],
+        group_names: Callable[[], Sequence[str]] = lambda: (),
     ) -> None:
+        """Create a poller.
+
+        Args:
+            group_names: Returns the groups that the log contains; a warning names those that cannot be described.
+        """
         self._source, self._rebalances, self._tell, self._errors = source, rebalances, tell, ErrorLog(say)
+        self._group_names, self._checked_ms = group_names, -CHECK_MS
+        self._denied = ErrorLog(say, "open rebalances of all groups are detected again")
 
     def look(self, now_ms: int) -> None:
         """Poll once; the streams report an unreachable cluster."""
         try:
             cluster_state = self._source.look()
+            self._check_permissions(now_ms)
         except OSError:
             return
         except (LookupError, TypeError, ValueError) as error:
@@ -42,18 +53,34 @@ class GroupWatch:
         for alert in self._rebalances.look(now_ms, cluster_state.groups, cluster_state.silent):
             self._tell(Message.of(alert))
 
+    def _check_permissions(self, now_ms: int) -> None:
+        names = self._group_names()
+        if not names or now_ms - self._checked_ms < CHECK_MS:
+            return
+        self._checked_ms = now_ms
+        if denied := self._source.find_denied(names):
+            self._denied.add(f"cannot detect open rebalances of {listed(denied)}: that needs Describe on the group")
+        else:
+            self._denied.recovered()
+
 
 @contextmanager
 def watching_groups(
-    address: str, ask: Ask, tell: Callable[[Message], None], say: Callable[[str], None], security: Security = OPEN
+    address: str,
+    ask: Ask,
+    tell: Callable[[Message], None],
+    say: Callable[[str], None],
+    security: Security = OPEN,
+    group_names: Callable[[], Sequence[str]] = lambda: (),
 ) -> Iterator[OpenRebalances]:
     """Report rebalances that stay open, and their end, until the block ends.
 
     Args:
         ask: Returns what the log shows about groups with an open rebalance.
+        group_names: Returns the groups that the log contains.
     """
     rebalances, source = OpenRebalances(ask), SourceGroups(address, security)
-    watch = GroupWatch(source, rebalances, tell, say)
+    watch = GroupWatch(source, rebalances, tell, say, group_names)
     try:
         with looking(lambda: watch.look(round(time.time() * 1000)), LOOK_EVERY_S):
             yield rebalances

@@ -35,6 +35,10 @@ class WireError(OSError):
     """Error for a cluster that can't be reached, rejects the client, or doesn't answer as a Kafka cluster does."""
 
 
+class _ClosedError(BrokerError):
+    """Error for a broker that closed the connection."""
+
+
 @dataclass
 class Connection:
     """Connection with at most one request in flight."""
@@ -46,17 +50,22 @@ class Connection:
     _until: float | None = None
 
     def ask(self, name: str, request: Any) -> Any:
-        """Send a request in the newest common version and return the response.
+        """Send a request, which must only read, in the newest common version and return the response.
 
         Raises:
             WireError: The broker can't be reached or its response is invalid.
         """
+        if self._open is not None:
+            try:
+                return self._ask(name, request)
+            except _ClosedError:
+                self.close()  # a broker closes idle connections, and that of a restarted one is gone
+            except OSError as error:
+                raise self._wire_error(error) from None
         try:
-            sock, connection = self._opened()
-            return self._talk(sock, connection, connection.ask(name, request))
+            return self._ask(name, request)
         except OSError as error:
-            self.close()
-            raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
+            raise self._wire_error(error) from None
 
     def version(self, name: str) -> int | None:
         """Return the newest common version of an API, or None if the broker doesn't support it.
@@ -67,14 +76,21 @@ class Connection:
         try:
             _, connection = self._opened()
         except OSError as error:
-            self.close()
-            raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
+            raise self._wire_error(error) from None
         return connection.version(name) if connection.speaks(name) else None
 
     def close(self) -> None:
         if self._open is not None:
             self._open[0].close()
             self._open, self._until = None, None
+
+    def _wire_error(self, error: OSError) -> WireError:
+        self.close()
+        return WireError(f"{self.host}:{self.port}: {in_words(error)}")
+
+    def _ask(self, name: str, request: Any) -> Any:
+        sock, connection = self._opened()
+        return self._talk(sock, connection, connection.ask(name, request))
 
     def _opened(self) -> tuple[socket.socket, ClientConnection]:
         if self._until is not None and time.monotonic() > self._until:
@@ -120,13 +136,13 @@ class Connection:
             sock.sendall(frame)
             return self._take(sock, connection.frame_size(self._take(sock, 4)))
         except (ConnectionResetError, BrokenPipeError):
-            raise BrokerError(hung_up(self.security)) from None
+            raise _ClosedError(hung_up(self.security)) from None
 
     def _take(self, sock: socket.socket, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             part = sock.recv(min(size - len(parts), 1 << 20))
             if not part:
-                raise BrokerError(hung_up(self.security))
+                raise _ClosedError(hung_up(self.security))
             parts += part
         return bytes(parts)

@@ -64,6 +64,20 @@ class SourceGroups:
                 result.silent.add(node)
         return result
 
+    def find_denied(self, names: Sequence[str]) -> list[str]:
+        """Return the groups that this user may not describe. ListGroups leaves them out without an error.
+
+        Raises:
+            WireError: The broker does not respond.
+        """
+        # Brokers check the permission first, so any of them can answer.
+        broker = self._cluster.metadata(()).brokers[0]
+        connection, denied = self._cluster.connection(broker.host, broker.port), list[str]()
+        for portion in _portions(names):
+            answer = connection.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(groups=portion))
+            denied += [group.group_id for group in answer.groups if group.error_code in _DENIED]
+        return denied
+
     def close(self) -> None:
         self._cluster.close()
 

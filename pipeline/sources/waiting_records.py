@@ -18,10 +18,10 @@ class WaitingRecords:
         self._cluster = SourceCluster(address, security)
 
     def of(self, group: str) -> dict[Place, tuple[int, int]] | None:
-        """Return committed offset and log end of each partition with lag, or None if the cluster can't be queried."""
+        """Return committed offset and log end of each partition with lag, or None if they can't be queried."""
         try:
             committed = self._committed(group)
-            if committed is None:
+            if not committed:  # the group has commits: none is returned of topics that the user may not describe
                 return None
             about = self._cluster.metadata(tuple(sorted({topic for topic, _ in committed})))
             ends = self._cluster.offsets(about, LATEST, READ_UNCOMMITTED)

@@ -5,7 +5,6 @@ State between events is in `GroupEventState` and `MemberStats`. It does not infl
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -15,8 +14,7 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter, partitions_of
 from kohort.coordinator.events.event_emitter import US_PER_MS
-from kohort.coordinator.events.event_state import FENCED, GroupEventState
-from kohort.coordinator.events.event_timers import HalfTime
+from kohort.coordinator.events.event_state import FENCED
 from kohort.coordinator.events.member_stats import MemberStats, flushed
 from kohort.coordinator.events.subscriptions import find_change, owned_by, topics_in
 from kohort.coordinator.groups.observer import Observer
@@ -123,19 +121,6 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
             if waiting.join_ticket is not None and not waiting.is_new:
                 self.member_rejoined(group, waiting, cause.reason if waiting is member else "")
 
-    def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
-        """Schedule a `join_progress` event after half of the timeout."""
-        if timeout_ms >= 2:
-            state = self.of(group)
-            self._no_half_time(state)
-            state.half_time = HalfTime(now_ms + timeout_ms // 2, partial(self.join_progress, group))
-            self.coordinator.purgatory.wait(state.half_time)
-
-    def _no_half_time(self, state: GroupEventState) -> None:
-        if state.half_time is not None:
-            self.coordinator.purgatory.cancel(state.half_time)
-            state.half_time = None
-
     def join_progress(self, group: "ClassicGroup") -> None:
         self.of(group).half_time = None
         self._emit(
@@ -156,7 +141,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         state, now_us = self.of(group), self.now_us()
         waited_for = () if state.is_initial and not missing else _awaited(group, missing)
         state.summary, state.joined_us = state.who_changed(set(group.members)), now_us
-        self._no_half_time(state)
+        state.cancel_half_time()
         if not group.members:
             return
         last: Member | str | None = None if state.is_initial else state.last_awaited
@@ -343,7 +328,7 @@ class ClassicEventSource(ClassicEventEmitter, Observer):
         for member in group.members.values():
             self.flush_stats_of(group, member)
         self.flush_refusals(group)
-        self._no_half_time(self.of(group))
+        self.of(group).cancel_half_time()
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
         elif cause != "protocol_migration":  # the consumer group, or the restored one, is reported

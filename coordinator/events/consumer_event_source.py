@@ -20,7 +20,7 @@ from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events.classic_event_emitter import ClassicEventEmitter
+    from kohort.coordinator.events.event_tracer import EventObserver
 
 US_PER_MS = 1_000
 
@@ -31,7 +31,7 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
     group_type = CONSUMER
     assignor_of = staticmethod(preferred_assignor)
 
-    def __init__(self, emitter: "ClassicEventEmitter") -> None:
+    def __init__(self, emitter: "EventObserver") -> None:
         self._classic = emitter
         super().__init__(emitter)
 

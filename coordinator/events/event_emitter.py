@@ -1,14 +1,11 @@
 """Creation of events of all group types."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kohort.coordinator.events.group_event import NO_PARTITION, GroupEvent
 from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
-
-if TYPE_CHECKING:
-    from kohort.coordinator.coordinator import GroupCoordinator
 
 MAX_REASON_LENGTH = 255
 US_PER_MS = 1_000
@@ -18,11 +15,30 @@ def _unknown_member(group_id: str, member_id: str) -> Client:
     return NOBODY_KNOWN
 
 
+class EventSink(Protocol):
+    """List of effects, or another receiver of events."""
+
+    def append(self, event: GroupEvent, /) -> object: ...
+
+
+class EventHost(Protocol):
+    """The part of a coordinator that events depend on. Without a coordinator, observed groups provide it."""
+
+    @property
+    def epoch_ms(self) -> int: ...  # wall clock at the zero of the monotonic clock
+
+    @property
+    def effects(self) -> EventSink: ...
+
+    @property
+    def appended_offset(self) -> int | None: ...  # offset of the last written record
+
+
 @dataclass(eq=False)
 class EventEmitter:
-    """Creates the events of one coordinator and adds them to its effects."""
+    """Creates events and adds them to the effects of their host."""
 
-    coordinator: "GroupCoordinator"
+    coordinator: EventHost
     now_us: Callable[[], int]  # monotonic clock
     client_of: Callable[[object], Client]  # returns the client of a ticket
     epoch_of: Callable[[int], int]  # returns the leader epoch of a partition
@@ -55,13 +71,3 @@ class EventEmitter:
             client_reason=reason[:MAX_REASON_LENGTH] or None,
             **values,
         )
-
-    def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
-        partition = self.coordinator.partition_of(group_id)
-        client, now_us = self.client_of(ticket), self.now_us()
-        event = self.event("access_denied", partition, client, now_us, group_id=group_id, detail=detail)
-        self.coordinator.effects.append(event)
-
-    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
-        event = self.event(kind, partition, NOBODY_KNOWN, self.now_us(), duration_us=duration_us)
-        self.coordinator.effects.append(event)

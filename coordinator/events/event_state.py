@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kohort.coordinator.events.event_timers import HalfTime
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.events.owners import Owners
 from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
-from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_member import Member
@@ -89,13 +89,18 @@ class GroupEventState(EventState):
         self.last_awaited: Member | str | None = None
         # Whether the join phase ends with the initial rebalance delay, whichever members it waits for.
         self.is_initial = False
-        self.half_time: DelayedOperation | None = None  # reports the progress after half of the join phase
+        self.half_time: HalfTime | None = None  # reports the progress after half of the join phase
         # Members that joined, left and were evicted; reported again when the rebalance is completed.
         self.summary: dict[str, Any] = {}
 
     def renamed(self, old_id: str, member_id: str) -> None:
         super().renamed(old_id, member_id)
         self.owners.renamed(old_id, member_id)
+
+    def cancel_half_time(self) -> None:
+        if self.half_time is not None:
+            self.half_time.cancel()
+            self.half_time = None
 
 
 class EpochEventState(EventState):

@@ -10,11 +10,16 @@ STATS_INTERVAL_MS = 60_000
 class HalfTime(DelayedOperation):
     """Reports the progress after half of the join phase; canceled when the phase ends earlier."""
 
-    __slots__ = ("_report",)
+    __slots__ = ("_purgatory", "_report")
 
-    def __init__(self, deadline_ms: int, report: Callable[[], None]) -> None:
+    def __init__(self, purgatory: Purgatory, deadline_ms: int, report: Callable[[], None]) -> None:
         super().__init__(deadline_ms)
+        self._purgatory = purgatory
         self._report = report
+        purgatory.wait(self)
+
+    def cancel(self) -> None:
+        self._purgatory.cancel(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self._report()

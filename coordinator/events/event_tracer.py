@@ -4,26 +4,32 @@ Classic groups report changes by calls, groups of the newer protocols by the rec
 on the same node report changes of records. Without a listener `GroupCoordinator.observer` does nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.classic_event_source import ClassicEventSource
-from kohort.coordinator.events.event_timers import StatsTimer
+from kohort.coordinator.events.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events.share_record_source import ShareRecordObserver
 from kohort.coordinator.groups.group import CLASSIC
 from kohort.coordinator.groups.group_types import MODERN_TYPES, import_code
+from kohort.coordinator.requesting_client import NOBODY_KNOWN
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.groups.group import Group
 
 
 @dataclass(eq=False)
 class EventObserver(ClassicEventSource):
     """Creates events of the groups of one coordinator: those of classic groups, others by the source of their type."""
+
+    coordinator: "GroupCoordinator"
 
     def __post_init__(self) -> None:
         for group in self.coordinator.of_type(CLASSIC):
@@ -35,6 +41,16 @@ class EventObserver(ClassicEventSource):
     def listen(self) -> None:
         """Start to observe the coordinator."""
         self.coordinator.observe(self, self.records)
+
+    # Classic groups
+
+    def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
+        """Schedule a `join_progress` event after half of the timeout."""
+        if timeout_ms >= 2:
+            state = self.of(group)
+            state.cancel_half_time()
+            half_time_ms = now_ms + timeout_ms // 2
+            state.half_time = HalfTime(self.coordinator.purgatory, half_time_ms, partial(self.join_progress, group))
 
     # Groups of the newer protocols
 
@@ -89,6 +105,12 @@ class EventObserver(ClassicEventSource):
         else:
             source.offsets_expired(group, partitions)
 
+    def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
+        partition = self.coordinator.partition_of(group_id)
+        client, now_us = self.client_of(ticket), self.now_us()
+        event = self.event("access_denied", partition, client, now_us, group_id=group_id, detail=detail)
+        self.coordinator.effects.append(event)
+
     # Partitions
 
     def measured_from_us(self) -> int | None:
@@ -120,6 +142,10 @@ class EventObserver(ClassicEventSource):
             self.flush(group)
         for source in self._sources.values():
             source.flush_stats()
+
+    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
+        event = self.event(kind, partition, NOBODY_KNOWN, self.now_us(), duration_us=duration_us)
+        self.coordinator.effects.append(event)
 
     def _flush_while_observing(self) -> bool:
         if self.coordinator.observer is not self:

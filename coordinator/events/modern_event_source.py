@@ -13,7 +13,7 @@ from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events.event_emitter import EventEmitter
+    from kohort.coordinator.events.event_tracer import EventObserver
 
 GroupT = TypeVar("GroupT", bound=ModernGroup)
 
@@ -24,7 +24,7 @@ FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCod
 class ModernEventObserver(Generic[GroupT, StateT]):
     """Creates events of the groups of one protocol and one coordinator."""
 
-    def __init__(self, emitter: "EventEmitter") -> None:
+    def __init__(self, emitter: "EventObserver") -> None:
         self._emitter = emitter
         self._effects = emitter.coordinator.effects
         for group in self._groups():

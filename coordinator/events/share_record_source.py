@@ -17,7 +17,7 @@ from kohort.coordinator.share_partitions.record_states import ACCEPTED, REJECTED
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 
 if TYPE_CHECKING:
-    from kohort.coordinator.events.event_emitter import EventEmitter
+    from kohort.coordinator.events.event_tracer import EventObserver
 
 KINDS: Final = {
     ACCEPTED: "records_accepted",
@@ -31,7 +31,7 @@ KINDS: Final = {
 class ShareRecordObserver(RecordObserver):
     """Creates events of the records of the share partitions of one node."""
 
-    def __init__(self, emitter: "EventEmitter") -> None:
+    def __init__(self, emitter: "EventObserver") -> None:
         self._emitter = emitter
 
     def loaded(self, key: SharePartitionKey, start: int) -> None:

@@ -59,7 +59,7 @@ $(VENV)/.test-$(DECLARED): | $(BIN)/uv
 	@touch $@
 
 # Types of tests that do not use `await`. An editable install generates them; this does when a source has changed.
-testing/sync.py: package/sync_types.py $(wildcard control/groups/*.py control/faults/*.py testing/*cluster*.py proxy/seen/proxy_group.py)
+testing/sync.py: package/sync_types.py $(wildcard control/groups/*.py control/faults/*.py testing/*cluster*.py proxy/observed/proxy_group.py)
 	@$(PYTHON) package/sync_types.py
 lint test everything fast without-fast: testing/sync.py
 

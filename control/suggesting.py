@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import wraps
 from inspect import CO_COROUTINE, CO_VARKEYWORDS
 from types import FunctionType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -20,11 +20,13 @@ def suggest_names(cls: _Class) -> _Class:
     for name, value in list(vars(cls).items()):
         if isinstance(value, FunctionType) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, _checked(value))
-    cls.__getattr__ = _raise_attribute_error  # type: ignore[attr-defined]  # unknown to a type checker on purpose
+    cls.__getattr__ = _report_attribute  # type: ignore[attr-defined]  # unknown to a type checker on purpose
     return cls
 
 
-def _raise_attribute_error(instance: object, name: str) -> NoReturn:
+def _report_attribute(instance: object, name: str) -> Any:
+    if hasattr(type(instance), name):
+        return object.__getattribute__(instance, name)  # a property raised AttributeError, which is raised again here
     valid = () if name.startswith("_") else [item for item in dir(instance) if not item.startswith("_")]
     raise AttributeError(f"{type(instance).__name__} has no attribute {name!r}{_advice(name, valid)}")
 

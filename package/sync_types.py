@@ -27,7 +27,7 @@ SOURCES = {
     "control/groups/lab_streams_group.py": ["StreamsGroup"],
     "testing/cluster_clock.py": ["Clock"],
     "testing/cluster.py": ["Cluster"],
-    "proxy/seen/proxy_group.py": ["ProxyGroup"],
+    "proxy/observed/proxy_group.py": ["ProxyGroup"],
     "testing/proxy_cluster.py": ["Proxy"],
 }
 CLASSES = {name for names in SOURCES.values() for name in names}

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.control.faults.conditions import Condition, Delayed
     from kohort.control.history.recorder import Recorder
-    from kohort.proxy.seen.groups_passing import SeenGroups
-    from kohort.proxy.seen.proxy_group import ProxyGroup
+    from kohort.proxy.observed.observed_groups import ObservedGroups
+    from kohort.proxy.observed.proxy_group import ProxyGroup
 
 # logins pass unchanged; the proxy and the broker both take part in them
 UNSPOILED: Final = frozenset({"sasl_handshake", "sasl_authenticate"})
@@ -58,7 +58,7 @@ class ProxyLaboratory(SeesFromOutside):
     ) -> None:
         self._loop = loop
         self.clock = RunningClock(clock)
-        self.seen: SeenGroups | None = None  # observed groups, from the first use on
+        self.seen: ObservedGroups | None = None  # observed groups, from the first use on
         self._nodes = nodes
         self.waiters = Waiters()
         self.faults = ProxyFaults(Random(SystemRandom().random()), nodes, self.waiters, principal)
@@ -69,7 +69,7 @@ class ProxyLaboratory(SeesFromOutside):
     # Observed groups
 
     @property
-    def _groups(self) -> SeenGroups:
+    def _groups(self) -> ObservedGroups:
         if self.seen is None:
             raise ControlError("this proxy does not observe groups; start it with kohort proxy --control")
         return self.seen
@@ -84,7 +84,7 @@ class ProxyLaboratory(SeesFromOutside):
         return sorted(self._groups.listener.groups)
 
     def group_seen(self, group_id: str) -> ProxyGroup:
-        from kohort.proxy.seen.proxy_group import ProxyGroup
+        from kohort.proxy.observed.proxy_group import ProxyGroup
 
         return ProxyGroup(self._groups, group_id)
 

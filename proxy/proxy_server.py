@@ -27,7 +27,7 @@ from kohort.proxy.relay_error import RelayError
 from kohort.proxy.tap import Tap
 
 if TYPE_CHECKING:
-    from kohort.proxy.seen.groups_passing import SeenGroups
+    from kohort.proxy.observed.observed_groups import ObservedGroups
 
 BACKLOG: Final = 1_024
 
@@ -104,15 +104,17 @@ class ProxyServer:
         """Check that the cluster responds and accepts the proxy's login. Raise BrokerError otherwise."""
         (await self._first_of(self._bootstrap, probes=True)).close()
 
-    def look_at_groups(self) -> SeenGroups:
+    def look_at_groups(self) -> ObservedGroups:
         """Observe groups from the first call on."""
         if self.laboratory.seen is None:
             from kohort.proxy.asking import log_ends
             from kohort.proxy.group_questions import group_answers
-            from kohort.proxy.seen.groups_passing import SeenGroups
+            from kohort.proxy.observed.observed_groups import ObservedGroups
 
             ends, answers = partial(log_ends, self), partial(group_answers, self)
-            self.laboratory.seen = SeenGroups(self.loop, self._clock, self.tap, self.laboratory.waiters, ends, answers)
+            self.laboratory.seen = ObservedGroups(
+                self.loop, self._clock, self.tap, self.laboratory.waiters, ends, answers
+            )
         return self.laboratory.seen
 
     def on_forked(self) -> list[Address]:

@@ -22,7 +22,7 @@ from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES
 if TYPE_CHECKING:
     from kohort.control.faults.table import Faults
     from kohort.control.gates.gates import Gates
-    from kohort.proxy.seen.proxy_group import ProxyGroup
+    from kohort.proxy.observed.proxy_group import ProxyGroup
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncProxy
 

@@ -152,7 +152,7 @@ NAMES_A_GROUP_TYPE = {
     "control/groups/lab_streams_group.py",
     "control/groups/share_records.py",
     "demo/stage.py",
-    "proxy/seen/classic_known.py",
+    "proxy/observed/observed_classic_group.py",
     "testing/__init__.py",
     "testing/cluster.py",
 }

@@ -11,8 +11,8 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.proxy.node_ports import NO_NODE
-from kohort.proxy.seen.classic_sight import ClassicSight
-from kohort.proxy.seen.sight import Sight
+from kohort.proxy.observed.observed_classic_group import ObservedClassicGroup
+from kohort.proxy.observed.observed_group import ObservedGroup
 from tests.proxy.overhearing import OverheardStage, play_on
 from tests.support.frames import frame
 from tests.talk.script import Conversation
@@ -61,9 +61,9 @@ class DescribedStage(OverheardStage):
         super().step_is_over()
         came = self._under_way
         self._under_way = [
-            Described(sight.group_id, sight.group_type, said, sight.version)
-            for sight in self.listener.groups.values()
-            if (said := self._said_of(sight)) is not None
+            Described(group.group_id, group.group_type, said, group.version)
+            for group in self.listener.groups.values()
+            if (said := self._said_of(group)) is not None
         ]
         for item in came if self._late else self._under_way:
             if self.listener.described(*item, self.clock.now_us()):
@@ -71,23 +71,23 @@ class DescribedStage(OverheardStage):
                 self._compare(item)
 
     def _compare(self, described: Described) -> None:
-        sight, said = self.listener.groups[described.group_id], described.said
-        state = sight.group.state.value if isinstance(sight, ClassicSight) else sight.state_name
-        if sight.members.keys() != {member.member_id for member in said.members}:
-            self.disagreeing.append(f"{sorted(sight.members)} are members, not {said.members}")
+        group, said = self.listener.groups[described.group_id], described.said
+        state = group.classic.state.value if isinstance(group, ObservedClassicGroup) else group.state_name
+        if group.members.keys() != {member.member_id for member in said.members}:
+            self.disagreeing.append(f"{sorted(group.members)} are members, not {said.members}")
         if said.group_state in AT_REST and state != said.group_state:
             self.disagreeing.append(f"{state}, not {said.group_state}")
 
-    def _said_of(self, sight: Sight) -> Any:
-        if sight.node_id == NO_NODE:
+    def _said_of(self, group: ObservedGroup) -> Any:
+        if group.node_id == NO_NODE:
             return None
-        api, asking = DESCRIBING[sight.group_type]
+        api, asking = DESCRIBING[group.group_type]
         version = API_BY_NAME[api].max_version
-        request = asking((sight.group_id,))
+        request = asking((group.group_id,))
         names = [field.name for field in fields(request)]
-        line = self._lines.get(sight.node_id)
+        line = self._lines.get(group.node_id)
         if line is None or line.closed:
-            line = self._lines[sight.node_id] = self._straight(sight.node_id)
+            line = self._lines[group.node_id] = self._straight(group.node_id)
         line.say(frame(api, version, 1, **{name: getattr(request, name) for name in names}))
         if not line.frames:
             return None  # the node is away

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kohort.broker.cluster.group_events import Recorded
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.proxy.seen.event_desk import UNKNOWN_CAUSE
+from kohort.proxy.observed.observed_events import UNKNOWN_CAUSE
 from tests.talk.conversations import FILES
 
 # without conversations whose broker restarts: that has other events, and closes connections

@@ -6,11 +6,10 @@ from typing import Any
 
 from kohort.broker.cluster.group_events import EventFeed, Recorded
 from kohort.broker.runtime.connection import Connection
+from kohort.proxy.observed.group_listener import GroupListener
+from kohort.proxy.observed.observed_group import Traffic
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
-from kohort.proxy.seen.event_desk import Moment
-from kohort.proxy.seen.group_listener import GroupListener
-from kohort.proxy.seen.sight import SightWorld
 from kohort.proxy.tap import Tap
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES
@@ -76,10 +75,9 @@ class OverheardStage(Stage):
         super().__init__(PROFILES[conversation.profile], conversation.warm)
         self.said: list[Recorded] = []
         self.seen: list[Recorded] = []
-        moment = Moment(self.clock.epoch_ms)
         events = EventFeed("seen")
         events.listen(self.seen.append)
-        self.listener = GroupListener(SightWorld(moment, events))
+        self.listener = GroupListener(Traffic(events, self.clock.epoch_ms))
         self.tap = Tap(self.clock.now_us)
         self.tap.listen(self.listener)
         self.server.cluster.group_events.listen(self.said.append)

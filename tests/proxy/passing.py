@@ -10,11 +10,10 @@ from kohort.broker.cluster.group_events import EventFeed, Recorded
 from kohort.coordinator.events.group_event import GroupEvent
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import MemberResponse
+from kohort.proxy.observed.group_listener import GroupListener
+from kohort.proxy.observed.observed_classic_group import ObservedClassicGroup
+from kohort.proxy.observed.observed_group import Traffic
 from kohort.proxy.relay import Relay
-from kohort.proxy.seen.classic_sight import ClassicSight
-from kohort.proxy.seen.event_desk import Moment
-from kohort.proxy.seen.group_listener import GroupListener
-from kohort.proxy.seen.sight import SightWorld
 from kohort.proxy.tap import Tap
 from tests.proxy.conversing import Elsewhere, asks, hears
 from tests.support.frames import frame, message
@@ -39,7 +38,7 @@ class Passing:
         events = EventFeed("seen")
         events.listen(self.recorded.append)
         self.needed: list[tuple[str, str]] = []  # groups that need a description, with their types
-        self.listener = GroupListener(SightWorld(Moment(0), events), needs=lambda *each: self.needed.append(each))
+        self.listener = GroupListener(Traffic(events), needs=lambda *each: self.needed.append(each))
         self.tap = Tap(lambda: self.now_us)
         self.tap.listen(self.listener)
         self.lines: dict[str, Relay] = {}
@@ -72,7 +71,7 @@ class Passing:
         self.now_us += S
         self.says(client, "heartbeat", error, group_id=group, generation_id=generation, member_id=f"{client}-1")
 
-    def sight(self, group: str = "g") -> ClassicSight:
-        sight = self.listener.groups[group]
-        assert isinstance(sight, ClassicSight)
-        return sight
+    def group(self, group_id: str = "g") -> ObservedClassicGroup:
+        group = self.listener.groups[group_id]
+        assert isinstance(group, ObservedClassicGroup)
+        return group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.proxy.seen.event_desk import DESCRIBED, EVIDENCE
+from kohort.proxy.observed.observed_events import DESCRIBED, EVIDENCE
 from tests.proxy.describing import describe
 from tests.proxy.event_comparing import PLAYED, beside, held
 from tests.support.effort import CHOSEN

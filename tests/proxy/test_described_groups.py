@@ -10,8 +10,8 @@ from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.leave_group import MemberIdentity
-from kohort.proxy.seen.group_listener import UNKNOWN_VERSION
-from kohort.proxy.seen.seen_view import view_of
+from kohort.proxy.observed.group_listener import UNKNOWN_VERSION
+from kohort.proxy.observed.observed_view import view_of
 from tests.proxy.passing import Passing, S
 
 
@@ -56,9 +56,13 @@ def test_unknown_member_heartbeat_triggers_describe() -> None:
     passing.beats("ada")
     assert passing.needed == [("g", "classic")]
     assert describe(passing, said("Stable", "ada", "bob"))
-    sight = passing.sight()
-    assert (sorted(sight.members), sight.is_complete, sight.group.protocol_name) == (["ada-1", "bob-1"], True, "range")
-    assert sight.members["ada-1"].client_host == "/10.0.0.1", "what it has said itself stays"
+    group = passing.group()
+    assert (sorted(group.members), group.is_complete, group.classic.protocol_name) == (
+        ["ada-1", "bob-1"],
+        True,
+        "range",
+    )
+    assert group.members["ada-1"].client_host == "/10.0.0.1", "what it has said itself stays"
     assert passing.events == [], "nothing has happened"
     passing.now_us += S // 2
     assert explained(passing) == [
@@ -78,7 +82,7 @@ def test_newer_traffic_overrides_description() -> None:
     asked = passing.listener.version_of("g")
     passing.beats("ada", ErrorCode.rebalance_in_progress)
     assert not describe(passing, said("Stable", "ada", "bob"), asked)
-    assert (passing.sight().group.state.value, sorted(passing.sight().members)) == ("PreparingRebalance", ["ada-1"])
+    assert (passing.group().classic.state.value, sorted(passing.group().members)) == ("PreparingRebalance", ["ada-1"])
     assert describe(passing, said("PreparingRebalance", "ada", "bob"))
     then = "unobserved timers of the cluster decide when it continues without them"
     assert explained(passing)[1:3] == [
@@ -124,9 +128,9 @@ def test_static_member_returns_outside_proxy() -> None:
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", "bob", instance_ids={"bob": "desk"}))
     assert describe(passing, said("Stable", "ada", "cleo", instance_ids={"cleo": "desk"}))
-    sight = passing.sight()
-    assert (sorted(sight.members), passing.events) == (["ada-1", "cleo-1"], [])
-    assert sight._source.of(sight.group).member_ids == {"ada-1", "cleo-1"}
+    group = passing.group()
+    assert (sorted(group.members), passing.events) == (["ada-1", "cleo-1"], [])
+    assert group.events.of(group.classic).member_ids == {"ada-1", "cleo-1"}
 
 
 def test_observed_rebalance_keeps_generation() -> None:
@@ -151,7 +155,7 @@ def test_group_emptied_outside_proxy() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Empty"))
-    assert (passing.sight().group.state.value, passing.sight().members) == ("Empty", {})
+    assert (passing.group().classic.state.value, passing.group().members) == ("Empty", {})
     assert (passing.events[0].kind, passing.events[0].cause) == ("member_removed", "unknown")
 
 
@@ -159,7 +163,7 @@ def test_offset_only_group_appears_once_described() -> None:
     passing = Passing()
     assert passing.listener.version_of("g") == UNKNOWN_VERSION
     assert describe(passing, said("Empty"), UNKNOWN_VERSION)
-    assert passing.sight().group.state.value == "Empty"
+    assert passing.group().classic.state.value == "Empty"
     assert describe(passing, said("Stable", "ada"), UNKNOWN_VERSION) is False, "its traffic has passed since"
 
 
@@ -167,14 +171,14 @@ def test_unreadable_metadata_is_ignored() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Stable", "ada", metadata=b"\x00\x00\x7f\xff\xff\xff" + bytes(20)))
-    assert (passing.sight().group.state.value, passing.sight().group.subscribed_topics) == ("Stable", None)
+    assert (passing.group().classic.state.value, passing.group().classic.subscribed_topics) == ("Stable", None)
 
 
 def test_unknown_state_changes_nothing() -> None:
     passing = Passing()
     passing.beats("ada")
     assert describe(passing, said("Pondering", "bob"))
-    assert sorted(passing.sight().members) == ["ada-1"]
+    assert sorted(passing.group().members) == ["ada-1"]
 
 
 def test_describe_error_is_shown() -> None:
@@ -184,6 +188,6 @@ def test_describe_error_is_shown() -> None:
     passing.listener.not_described("unheard", "GROUP_AUTHORIZATION_FAILED")
     assert explained(passing)[0].endswith("the cluster cannot describe it: GROUP_AUTHORIZATION_FAILED")
     passing.listener.described("g", "share", Any, passing.listener.version_of("g"), 0)
-    assert sorted(passing.sight().members) == ["ada-1"], "a response about another type of group"
+    assert sorted(passing.group().members) == ["ada-1"], "a response about another type of group"
     assert describe(passing, said("Stable", "ada"))
     assert explained(passing)[0] == "group g: Stable, generation 4, 1 member"

@@ -10,8 +10,8 @@ import pytest
 
 from kohort.base.logs import log
 from kohort.proxy.group_questions import GroupAnswer
-from kohort.proxy.seen import descriptions
-from kohort.proxy.seen.descriptions import (
+from kohort.proxy.observed import descriptions
+from kohort.proxy.observed.descriptions import (
     AWAY_MS,
     FRESH_MS,
     MAX_GROUPS_PER_ROUND,

@@ -15,11 +15,12 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kohort.proxy.node_ports import NO_NODE
+from kohort.proxy.observed import group_listener, group_memory, message_reading
+from kohort.proxy.observed.group_listener import FORGOTTEN_US, STATS_US
+from kohort.proxy.observed.group_memory import size_of
+from kohort.proxy.observed.last_heartbeats import MAX_PER_CONNECTION
+from kohort.proxy.observed.observed_view import view_of
 from kohort.proxy.relay import Relay
-from kohort.proxy.seen import group_listener, group_memory, overheard_reading
-from kohort.proxy.seen.group_listener import FORGOTTEN_US, MAX_BEATS, STATS_US
-from kohort.proxy.seen.group_memory import size_of
-from kohort.proxy.seen.seen_view import view_of
 from tests.proxy.conversing import Elsewhere, asks, hears
 from tests.proxy.passing import Passing, S, Speaker
 from tests.support.frames import frame, message
@@ -29,10 +30,10 @@ def test_active_group_is_discovered() -> None:
     passing = Passing()
     passing.beats("ada")
     passing.beats("bob")
-    sight = passing.sight()
-    assert (sight.group.generation_id, sight.is_complete, sorted(sight.members)) == (4, False, ["ada-1", "bob-1"])
+    group = passing.group()
+    assert (group.classic.generation_id, group.is_complete, sorted(group.members)) == (4, False, ["ada-1", "bob-1"])
     assert passing.events == [], "nothing has happened"
-    headline = explain(view_of(sight, passing.now_us)).headline
+    headline = explain(view_of(group, passing.now_us)).headline
     assert headline == "group g: Stable, generation 4, 2 members observed, there may be others"
 
 
@@ -42,7 +43,7 @@ def test_member_removal_needs_cluster_confirmation() -> None:
     passing.beats("bob")
     passing.now_us += 100 * S
     passing.beats("ada")
-    assert sorted(passing.sight().members) == ["ada-1", "bob-1"]
+    assert sorted(passing.group().members) == ["ada-1", "bob-1"]
     passing.beats("ada", ErrorCode.rebalance_in_progress)
     (started,) = passing.events
     assert (started.kind, started.cause, started.state_from, started.members) == (
@@ -66,7 +67,7 @@ def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
         passing.beats("ada")
     monkeypatch.undo()
     passing.beats("ada", generation=5)
-    assert passing.sight().group.generation_id == 5
+    assert passing.group().classic.generation_id == 5
     passing.now_us += STATS_US
     passing.listener.settle(passing.now_us)
     (stats,) = passing.events
@@ -93,7 +94,7 @@ def test_retriable_error_changes_no_group() -> None:
     assert passing.listener.groups == {}
     passing.beats("ada")
     passing.beats("ada", ErrorCode.coordinator_load_in_progress)
-    assert sorted(passing.sight().members) == ["ada-1"]
+    assert sorted(passing.group().members) == ["ada-1"]
     assert passing.events == []
 
 
@@ -113,19 +114,19 @@ def test_groups_are_forgotten(monkeypatch: Any) -> None:
 def test_disconnect_is_no_leave() -> None:
     passing = Passing()
     passing.beats("ada")
-    assert passing.sight().connected == {"ada-1": True}
+    assert passing.group().connected == {"ada-1": True}
     line = passing.lines["ada"]._line
     assert line is not None
     line.on_close()
-    assert passing.sight().connected == {"ada-1": False}
-    assert sorted(passing.sight().members) == ["ada-1"]
+    assert passing.group().connected == {"ada-1": False}
+    assert sorted(passing.group().members) == ["ada-1"]
     assert passing.events == []
 
 
 def test_commit_reveals_coordinator() -> None:
     passing = Passing()
     passing.beats("ada")
-    assert passing.sight().node_id == 7
+    assert passing.group().node_id == 7
     anywhere = Speaker()
     anywhere.node_id = NO_NODE
     relay = Relay(Elsewhere(), line=passing.tap.line(anywhere))
@@ -136,7 +137,7 @@ def test_commit_reveals_coordinator() -> None:
     answer = OffsetCommitResponse(topics=(OffsetCommitResponseTopic(name="t", partitions=(done,)),))
     written = message("offset_commit").write(8, 1, answer)
     hears(relay, written if isinstance(written, bytes) else b"".join(written))
-    assert (passing.sight().offsets, passing.sight().node_id) == ({("t", 0): 5}, 7)
+    assert (passing.group().offsets, passing.group().node_id) == ({("t", 0): 5}, 7)
 
 
 def test_groups_are_bounded_by_bytes(monkeypatch: Any) -> None:
@@ -158,17 +159,17 @@ def test_large_group_is_forgotten(monkeypatch: Any) -> None:
     for number in range(2_000):
         member_id = f"{number:04}" + "m" * 1_000
         passing.says("ada", "heartbeat", group_id="g", generation_id=4, member_id=member_id)
-        assert "g" not in passing.listener.groups or size_of(passing.sight("g")) < 1_000_000
+        assert "g" not in passing.listener.groups or size_of(passing.group("g")) < 1_000_000
 
 
 def test_last_heartbeats_are_bounded_per_connection() -> None:
     passing = Passing()
     relay = passing.lines.setdefault("ada", Relay(Elsewhere(), line=passing.tap.line(Speaker())))
-    for number in range(3 * MAX_BEATS):
+    for number in range(3 * MAX_PER_CONNECTION):
         passing.lines[f"client {number}"] = relay
         passing.beats(f"client {number}")
-    (beats,) = passing.listener._beats.values()
-    assert len(beats) == MAX_BEATS
+    (heartbeats,) = passing.listener._heartbeats.by_line.values()
+    assert len(heartbeats) == MAX_PER_CONNECTION
 
 
 def test_closed_connection_leaves_no_entry() -> None:
@@ -178,15 +179,15 @@ def test_closed_connection_leaves_no_entry() -> None:
     assert line is not None
     line.on_close()
     listener = passing.listener
-    assert (listener._beats, listener._groups_of_lines, passing.sight().lines) == ({}, {}, set())
+    assert (listener._heartbeats.by_line, listener._groups_of_lines, passing.group().lines) == ({}, {}, set())
 
 
 def test_request_with_many_elements_passes_unseen(monkeypatch: Any) -> None:
     passing = Passing()
-    monkeypatch.setattr(overheard_reading, "MAX_READ_ELEMENTS", 3_000)
+    monkeypatch.setattr(message_reading, "MAX_READ_ELEMENTS", 3_000)
     for count, group in ((3_001, "large"), (2_999, "small")):
         members = tuple(MemberIdentity(member_id="gone", group_instance_id=None) for _ in range(count))
         passing.beats("ada", group=group)
-        version = passing.sight(group).version
+        version = passing.group(group).version
         passing.says("ada", "leave_group", group_id=group, members=members)
-        assert (passing.sight(group).version > version) == (group == "small")
+        assert (passing.group(group).version > version) == (group == "small")

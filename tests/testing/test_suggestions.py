@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from kohort.control.groups.any_group import AnyGroup
-from kohort.proxy.seen.proxy_group import ProxyGroup
+from kohort.control.suggesting import suggest_names
+from kohort.proxy.observed.proxy_group import ProxyGroup
 from kohort.testing import Cluster
 
 
@@ -54,6 +55,17 @@ def test_subclass_checks_own_methods() -> None:
     untyped: Any = ProxyGroup
     with pytest.raises(TypeError, match="'timeouts'; did you mean 'timeout'"):
         untyped.wait_for_offset(None, "orders", 1, timeouts=3)
+
+
+def test_error_in_property_is_kept() -> None:
+    @suggest_names
+    class Sample:
+        @property
+        def state(self) -> Any:
+            return ().missing  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'missing'"):
+        _ = Sample().state
 
 
 def test_checked_methods_keep_signature() -> None:

@@ -1,13 +1,14 @@
-"""What is known of an observed group of any type."""
+"""State of an observed group that does not depend on its type."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
+from kohort.base.address import java_address
+from kohort.coordinator.requesting_client import Client
 from kohort.proxy.node_ports import NO_NODE
-from kohort.proxy.seen.event_desk import Clients, Moment
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import EventFeed
@@ -17,33 +18,39 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class SightWorld:
-    """State that all groups of a proxy share."""
+class Traffic:
+    """State that all observed groups of a proxy share."""
 
-    moment: Moment
     events: EventFeed
-    clients: Clients = field(default_factory=Clients)
+    epoch_ms: int = 0  # wall clock at the zero of the monotonic clock
+    now_us: int = 0  # time of the last message on the monotonic clock
+    software: dict[int, str] = field(default_factory=dict)  # clients' name and version (KIP-511), by connection number
     topics: dict[UUID, str] = field(default_factory=dict)  # names by id, from responses
     max_removed: int = 100  # removed members that each group remembers, to recognize them; the oldest are forgotten
 
+    def client_of(self, observed: object) -> Client:
+        """Return the sender of a request, with the client's address where a broker would see the proxy's."""
+        call = cast("ObservedCall", observed)
+        line = call.line
+        return Client(call.header.client_id or "", java_address(line.host), self.software.get(line.number))
 
-class Sight:
+
+class ObservedGroup:
     """Observed group."""
 
-    group_type: ClassVar[str]
-
-    def __init__(self, group_id: str, world: SightWorld) -> None:
+    def __init__(self, group_id: str, group_type: str, traffic: Traffic) -> None:
         self.group_id = group_id
-        self._world = world
+        self.group_type = group_type
+        self.traffic = traffic
         self.node_id = NO_NODE  # the node that responded last as coordinator
-        self.active_us = world.moment.us  # time of the last message about it
+        self.active_us = traffic.now_us  # time of the last message about it
         self.offsets: dict[TopicPartition, int] = {}  # observed commits
         self.evidence = ""  # of the next event
         self.is_complete = False  # whether all members are known
-        self.is_new = True  # false if it was known before as a group of another type
+        self.is_new = True  # false if it was observed before as a group of another type
         self.version = 0  # counts changes; a description requested before the last one is outdated
         self.described_us = 0  # time of the last description; 0: none
-        self.is_open_question = False  # whether a description is needed
+        self.needs_description = False
         self.not_described = ""  # why the cluster did not describe it; empty without an error
         self.was_complete = False  # whether all members were known once, so that further ones are new
         self.lines: set[int] = set()  # numbers of the connections with messages about it
@@ -56,23 +63,13 @@ class Sight:
         """Whether no observed change is incomplete."""
         return True
 
-    def described(self, description: Any) -> bool:
-        """Apply an element of a Describe… response. Return whether that was possible."""
-        raise NotImplementedError
+    def note_description(self) -> None:
+        self.described_us, self.needs_description, self.not_described = self.traffic.now_us, False, ""
 
-    def _is_described(self) -> None:
-        self.described_us, self.is_open_question, self.not_described = self._world.moment.us, False, ""
-
-    def on_close(self, observed: ObservedCall) -> None:
-        pass
-
-    def line_ended(self, number: int) -> None:
-        pass
-
-    def _at(self, moment_us: int) -> None:
+    def set_event_time(self, moment_us: int) -> None:
         """Set the time of the next event, no earlier than the previous one."""
-        self._world.moment.us = max(moment_us, self._reported_us)
+        self.traffic.now_us = max(moment_us, self._reported_us)
 
-    def _report(self, event: GroupEvent) -> None:
+    def hand_out(self, event: GroupEvent) -> None:
         self._reported_us = event.mono_us
-        self._world.events.hand_out(self.node_id, event)
+        self.traffic.events.hand_out(self.node_id, event)

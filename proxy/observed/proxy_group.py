@@ -11,14 +11,14 @@ from kohort.control.waiting import PATIENCE_S
 from kohort.groups.explain import explain
 from kohort.groups.explanation import Explanation
 from kohort.proxy.node_ports import NO_NODE
-from kohort.proxy.seen.seen_view import view_of
+from kohort.proxy.observed.observed_view import view_of
 
 if TYPE_CHECKING:
     from kohort.control.numbers import Seconds
     from kohort.groups.group_view import GroupView
     from kohort.protocol.topic_partition import TopicPartition
-    from kohort.proxy.seen.group_listener import AnySight
-    from kohort.proxy.seen.groups_passing import SeenGroups
+    from kohort.proxy.observed.group_listener import AnyObserved
+    from kohort.proxy.observed.observed_groups import ObservedGroups
 
 
 @suggest_names
@@ -29,7 +29,7 @@ class ProxyGroup(AnyGroup):
     The epoch of the target assignment is not observable, so `assignment_epoch` is the same as `generation`.
     """
 
-    def __init__(self, groups: SeenGroups, group_id: str) -> None:
+    def __init__(self, groups: ObservedGroups, group_id: str) -> None:
         super().__init__(cast(Any, groups), group_id)
         self._groups = groups
 
@@ -42,14 +42,14 @@ class ProxyGroup(AnyGroup):
     @property
     def coordinator(self) -> int | None:
         """Node that responded last as coordinator, or None if unknown."""
-        sight = self._find_group()
-        return None if sight is None or sight.node_id == NO_NODE else sight.node_id
+        group = self._find_group()
+        return None if group is None or group.node_id == NO_NODE else group.node_id
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
         """Offsets committed through the proxy, by topic and partition."""
-        sight = self._find_group()
-        return {} if sight is None else dict(sight.offsets)
+        group = self._find_group()
+        return {} if group is None else dict(group.offsets)
 
     @property
     def lag(self) -> dict[TopicPartition, int]:
@@ -62,8 +62,8 @@ class ProxyGroup(AnyGroup):
     @property
     def is_settled(self) -> bool:
         """Whether all known members have their assignments."""
-        sight = self._find_group()
-        return super().is_settled and sight is not None and sight.is_settled
+        group = self._find_group()
+        return super().is_settled and group is not None and group.is_settled
 
     @property
     def is_caught_up(self) -> bool:
@@ -102,23 +102,23 @@ class ProxyGroup(AnyGroup):
 
     # Internals
 
-    def _find_group(self) -> AnySight | None:
+    def _find_group(self) -> AnyObserved | None:
         """Return what is known of the group. Its description is requested in the background, unless it is recent."""
-        sight = self._groups.listener.groups.get(self.id)
-        if sight is not None:
-            self._groups.descriptions.look(self.id, sight.group_type)
-        return sight
+        group = self._groups.listener.groups.get(self.id)
+        if group is not None:
+            self._groups.descriptions.look(self.id, group.group_type)
+        return group
 
     def _view(self) -> GroupView | None:
-        sight = self._find_group()
-        return None if sight is None else view_of(sight, self._laboratory.clock.now_us())
+        group = self._find_group()
+        return None if group is None else view_of(group, self._laboratory.clock.now_us())
 
     def _state_of_none(self) -> str:
         return DEAD
 
     def __str__(self) -> str:
-        sight = self._find_group()
-        if sight is None:
+        group = self._find_group()
+        if group is None:
             return f"group {self.id} (nothing observed)"
         text = super().__str__()
-        return text if sight.is_complete else f"{text.removesuffix(')')}, perhaps others)"
+        return text if group.is_complete else f"{text.removesuffix(')')}, perhaps others)"

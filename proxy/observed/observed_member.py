@@ -9,7 +9,7 @@ from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import Client
 
 
-class EpochMember:
+class ObservedMember:
     """Member as known from its heartbeats and their responses."""
 
     def __init__(self, member_id: str, client: Client, line: int, now_ms: int) -> None:
@@ -19,17 +19,17 @@ class EpochMember:
         self.stats = MemberStats(client.client_software, now_ms)
         self.instance_id: str | None = None
         self.epoch = 0
-        self.has: frozenset[Any] = frozenset()  # assigned partitions or tasks
-        self.revoking: frozenset[Any] = frozenset()  # what it must revoke and still has
+        self.assigned: frozenset[Any] = frozenset()  # partitions or tasks
+        self.revoking: frozenset[Any] = frozenset()  # what it must revoke and still owns
         self.revoking_since_us = 0
         self.topics: tuple[str, ...] = ()
         self.topic_regex = ""
         self.rebalance_timeout_ms = -1
         self.assignor = ""
-        self.quiet_us = -1  # time of the last response at the group's epoch without changes; -1: none
+        self.settled_us = -1  # time of the last response at the group's epoch without changes; -1: none
         self.is_connected = True
-        self.is_stranger = False  # whether it is known from descriptions only
-        self.is_share_known = True  # whether `has` is its assignment
+        self.is_unobserved = False  # whether it is known from descriptions only
+        self.is_assignment_known = True  # whether `assigned` is complete
         self.speaks = ""  # its protocol if it differs from the group's
 
     @property

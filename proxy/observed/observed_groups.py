@@ -13,23 +13,22 @@ from kohort.base.clock import Clock
 from kohort.broker.cluster.group_events import EventFeed
 from kohort.control.history.recorder import Recorder
 from kohort.proxy.loop_timers import LoopTimers
-from kohort.proxy.seen.descriptions import Descriptions
-from kohort.proxy.seen.event_desk import Moment
-from kohort.proxy.seen.group_listener import SETTLED_US, GroupListener
-from kohort.proxy.seen.log_ends import LogEnds
-from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.observed.descriptions import Descriptions
+from kohort.proxy.observed.group_listener import SETTLED_US, GroupListener
+from kohort.proxy.observed.log_ends import LogEnds
+from kohort.proxy.observed.observed_group import Traffic
 
 if TYPE_CHECKING:
     from kohort.control.waiting import Waiters
-    from kohort.proxy.seen.descriptions import AsksAboutGroups
-    from kohort.proxy.seen.log_ends import AsksForEnds
+    from kohort.proxy.observed.descriptions import AsksAboutGroups
+    from kohort.proxy.observed.log_ends import AsksForEnds
     from kohort.proxy.tap import Tap
 
 SOON_S: Final = SETTLED_US / 1_000_000
 NOW_AND_THEN_S: Final = 5.0  # interval of counters and of forgetting silent groups
 
 
-class SeenGroups:
+class ObservedGroups:
     """All groups with members that connect through one proxy. Created on first use."""
 
     def __init__(
@@ -54,9 +53,8 @@ class SeenGroups:
         self.recorder = Recorder(cast(Any, self))
         self.recorder.listen(lambda _: waiters.look())
         self.recorder.start()
-        moment = Moment(clock.epoch_ms)
-        moment.us = clock.now_us()
-        self.listener = GroupListener(SightWorld(moment, self.group_events), self._changed, self._needs)
+        traffic = Traffic(self.group_events, clock.epoch_ms, clock.now_us())
+        self.listener = GroupListener(traffic, self._changed, self._needs)
         self.descriptions = Descriptions(loop, clock, answers, self.listener, self._changed)
         self.log_ends = LogEnds(loop, clock, ends, waiters.look)
         self._loop = loop
@@ -104,5 +102,5 @@ class SeenGroups:
     def _now_and_then(self) -> None:
         self._later = self._loop.call_later(NOW_AND_THEN_S, self._now_and_then)
         self.listener.settle(self.clock.now_us())
-        for sight in self.listener.open_questions:
-            self._needs(sight.group_id, sight.group_type)
+        for group in self.listener.undescribed_groups:
+            self._needs(group.group_id, group.group_type)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kohort.protocol.api_keys import API_BY_NAME
-from kohort.proxy.seen.overheard_reading import request_in
+from kohort.proxy.observed.epoch_protocols import EPOCH_PROTOCOLS
+from kohort.proxy.observed.message_reading import request_in
 
 if TYPE_CHECKING:
     from kohort.proxy.tap import Line, ObservedCall
 
 CHANGING: Final = frozenset(
     API_BY_NAME[name].key
-    for name in ("leave_group", "consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat")
+    for name in ("leave_group", *(protocol.heartbeat_api for protocol in EPOCH_PROTOCOLS.values()))
 )  # without JoinGroup and SyncGroup, which wait: a classic group tracks those itself
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.proxy.seen.classic_sight import ClassicSight
-from kohort.proxy.seen.event_desk import EVIDENCE
+from kohort.proxy.observed.observed_classic_group import ObservedClassicGroup
+from kohort.proxy.observed.observed_events import EVIDENCE
 from tests.proxy.event_comparing import DIFFERS, PLAYED, Beside, beside, held
 from tests.proxy.overhearing import overhear
 from tests.talk.conversations import FILES
@@ -42,9 +42,9 @@ def compared(name: str) -> Compared:
     stage = overhear(FILES[name])
     strangers = {
         member_id
-        for sight in stage.listener.groups.values()
-        if isinstance(sight, ClassicSight)
-        for member_id in sight.connected.keys() - sight.members.keys()
+        for group in stage.listener.groups.values()
+        if isinstance(group, ObservedClassicGroup)
+        for member_id in group.connected.keys() - group.members.keys()
     }
     return Compared(beside(stage.seen, stage.said), [record.event for record in stage.seen], strangers)
 

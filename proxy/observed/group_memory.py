@@ -9,11 +9,12 @@ from sys import getsizeof
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.proxy.seen.sight import SightWorld
+from kohort.proxy.observed.epoch_protocols import EpochProtocol
+from kohort.proxy.observed.observed_group import Traffic
 from kohort.proxy.tap import Line
 
 if TYPE_CHECKING:
-    from kohort.proxy.seen.sight import Sight
+    from kohort.proxy.observed.observed_group import ObservedGroup
 
 MAX_GROUPS: Final = 10_000  # observed groups that are kept; those that were silent longest are forgotten
 
@@ -31,7 +32,7 @@ READ_FACTOR: Final = 4  # memory of a message that was read, relative to its byt
 
 _MAPPINGS: Final = (dict,)
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
-_SHARED: Final = (SightWorld, Line, Enum, type, FunctionType, MethodType, BuiltinFunctionType)
+_SHARED: Final = (Traffic, EpochProtocol, Line, Enum, type, FunctionType, MethodType, BuiltinFunctionType)
 """Values that belong to the proxy or the program, not to one group."""
 
 
@@ -65,8 +66,8 @@ def _attributes(value: Any) -> list[Any]:
     return attributes
 
 
-def _estimated_bytes(sight: Sight) -> int:
-    return sight.measured_bytes + READ_FACTOR * sight.read_bytes
+def _estimated_bytes(group: ObservedGroup) -> int:
+    return group.measured_bytes + READ_FACTOR * group.read_bytes
 
 
 class GroupMemory:
@@ -76,7 +77,7 @@ class GroupMemory:
     """
 
     def __init__(self, groups: Mapping[str, Any]) -> None:
-        """Create the account of a dictionary of groups (`Sight`) by id, which the caller changes."""
+        """Create the account of a dictionary of groups (`ObservedGroup`) by id, which the caller changes."""
         self._groups = groups
         self._bytes = 0
         self._is_one_too_large = False
@@ -84,23 +85,23 @@ class GroupMemory:
     def _is_exceeded(self) -> bool:
         return self._bytes > MAX_GROUPS_BYTES or len(self._groups) > MAX_GROUPS or self._is_one_too_large
 
-    def add(self, sight: Sight) -> None:
-        sight.measured_bytes = NEW_GROUP_BYTES + len(sight.group_id)
-        self._bytes += sight.measured_bytes
+    def add(self, group: ObservedGroup) -> None:
+        group.measured_bytes = NEW_GROUP_BYTES + len(group.group_id)
+        self._bytes += group.measured_bytes
 
-    def remove(self, sight: Sight) -> None:
-        self._bytes -= _estimated_bytes(sight)
-        sight.measured_bytes = sight.read_bytes = 0
+    def remove(self, group: ObservedGroup) -> None:
+        self._bytes -= _estimated_bytes(group)
+        group.measured_bytes = group.read_bytes = 0
 
-    def count(self, sight: Sight, read_bytes: int) -> None:
+    def count(self, group: ObservedGroup, read_bytes: int) -> None:
         """Count a parsed message about a group."""
-        sight.read_bytes += read_bytes
+        group.read_bytes += read_bytes
         self._bytes += READ_FACTOR * read_bytes
-        if sight.read_bytes > MIN_READ_BYTES and READ_FACTOR * sight.read_bytes > sight.measured_bytes:
-            self._bytes -= _estimated_bytes(sight)
-            sight.measured_bytes, sight.read_bytes = size_of(sight), 0
-            self._bytes += sight.measured_bytes
-            self._is_one_too_large = self._is_one_too_large or sight.measured_bytes > MAX_GROUP_BYTES
+        if group.read_bytes > MIN_READ_BYTES and READ_FACTOR * group.read_bytes > group.measured_bytes:
+            self._bytes -= _estimated_bytes(group)
+            group.measured_bytes, group.read_bytes = size_of(group), 0
+            self._bytes += group.measured_bytes
+            self._is_one_too_large = self._is_one_too_large or group.measured_bytes > MAX_GROUP_BYTES
 
     def excess(self) -> list[Any]:
         """Return the groups to forget: those that are too large, and those that were silent longest.
@@ -110,8 +111,8 @@ class GroupMemory:
         if not self._is_exceeded():
             return []
         self._is_one_too_large = False
-        large = [sight for sight in self._groups.values() if sight.measured_bytes > MAX_GROUP_BYTES]
-        by_age = sorted(self._groups.values(), key=lambda sight: sight.active_us)
+        large = [group for group in self._groups.values() if group.measured_bytes > MAX_GROUP_BYTES]
+        by_age = sorted(self._groups.values(), key=lambda group: group.active_us)
         bytes_left = self._bytes - sum(map(_estimated_bytes, large))
         if bytes_left <= MAX_GROUPS_BYTES and len(by_age) <= MAX_GROUPS:
             return large
@@ -119,4 +120,4 @@ class GroupMemory:
         while count < len(by_age) and (bytes_left > most_bytes or len(by_age) - count > most_groups):
             bytes_left -= _estimated_bytes(by_age[count])
             count += 1
-        return [*large, *(sight for sight in by_age[:count] if sight not in large)]
+        return [*large, *(group for group in by_age[:count] if group not in large)]

@@ -11,7 +11,7 @@ from kohort.base.logs import log
 from kohort.proxy.group_questions import GroupAnswer, unreachable
 
 if TYPE_CHECKING:
-    from kohort.proxy.seen.group_listener import GroupListener
+    from kohort.proxy.observed.group_listener import GroupListener
 
 FRESH_MS: Final = 1_000  # minimum interval between requests for the same group
 

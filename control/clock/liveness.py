@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.request_facts import NO_GENERATION, Records, RequestFacts
-from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
+from kohort.coordinator.groups.group import CLASSIC
+from kohort.coordinator.groups.group_types import GROUP_TYPES
 from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.protocol.errors import ErrorCode
 
@@ -21,14 +22,6 @@ AnyMember = Any
 
 # APIs that members of share groups call at leaders, which extend no session
 AT_LEADERS = frozenset({"ShareFetch", "ShareAcknowledge"})
-
-# heartbeat API of members by group type, with its version
-BEATS = {
-    CLASSIC: ("Heartbeat", 4),
-    CONSUMER: ("ConsumerGroupHeartbeat", 1),
-    SHARE: ("ShareGroupHeartbeat", 1),
-    STREAMS: ("StreamsGroupHeartbeat", 0),
-}
 
 REMEMBERED_AT_LEAST = 64  # number of members from which obsolete entries are pruned
 
@@ -172,11 +165,11 @@ class _Possible(RequestFacts):
 
 def _beat(group: AnyGroup, member: AnyMember, node: int) -> RequestFacts:
     if group.group_type == CLASSIC:
-        beat = _Possible(group, node, *BEATS[CLASSIC], member.client_id)
+        beat = _Possible(group, node, *GROUP_TYPES[CLASSIC].heartbeat, member.client_id)
         beat.instances, beat.generation = (member.group_instance_id or "",), group.version
     else:
         api = CLASSIC if getattr(member, "is_classic", False) else group.group_type
-        beat = _Possible(group, node, *BEATS[api], member.metadata.client_id)
+        beat = _Possible(group, node, *GROUP_TYPES[api].heartbeat, member.metadata.client_id)
         beat.instances, beat.generation = (getattr(member.metadata, "instance_id", None) or "",), member.current.epoch
     beat.members = (member.member_id,)
     return beat

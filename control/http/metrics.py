@@ -19,12 +19,10 @@ from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
 from kohort.control.http.lag_metrics import of_groups
 from kohort.control.http.login_metrics import of_logins
-from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
 from kohort.coordinator.events.group_event import GroupEvent
-from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
-from kohort.coordinator.streams.streams_states import StreamsGroupState
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER
+from kohort.coordinator.groups.group_types import GROUP_TYPES
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
@@ -46,12 +44,6 @@ OF_RECORDS = {
     "dead_letter_written": "dead_letter_written",
     "dead_letter_failed": "dead_letter_failed",
 }  # Label by kind of event, for records of share groups.
-STATES = {
-    CLASSIC: tuple(state.value for state in State),
-    CONSUMER: tuple(state.value for state in GroupState),
-    SHARE: ("Empty", "Stable"),  # the values of `ShareGroupState`, which a broker without such groups does not load
-    STREAMS: tuple(state.value for state in StreamsGroupState),
-}  # states by group type
 US_PER_S = 1_000_000
 
 
@@ -157,19 +149,19 @@ def read_gauges(cluster: BrokerCluster) -> Iterator[Metric]:
     )
     for node in cluster.nodes:
         name, coordinator = str(node.id), node.coordinator
-        by_type: dict[str, list[Any]] = {protocol: [] for protocol in STATES}
+        by_type: dict[str, list[Any]] = {group_type: [] for group_type in GROUP_TYPES}
         for group in coordinator.groups.values():
             by_type[group.group_type].append(group)
-        for protocol, state_names in STATES.items():
-            counts = Counter(group.state_name for group in by_type[protocol])
-            for state in state_names:
-                groups.add_metric([name, protocol, state], counts[state])
+        for row in GROUP_TYPES.values():
+            counts = Counter(group.state_name for group in by_type[row.name])
+            for state in row.states:
+                groups.add_metric([name, row.name, state], counts[state])
         # Members of consumer groups that use the classic protocol count as such.
         mixed = sum(group.classic_count for group in by_type[CONSUMER])
         corrections = {CLASSIC: mixed, CONSUMER: -mixed}
-        for protocol in (SHARE, STREAMS, CLASSIC, CONSUMER):
-            count = sum(len(group.members) for group in by_type[protocol])
-            members.add_metric([name, protocol], count + corrections.get(protocol, 0))
+        for group_type, typed_groups in by_type.items():
+            count = sum(len(group.members) for group in typed_groups)
+            members.add_metric([name, group_type], count + corrections.get(group_type, 0))
         committed = (group.offsets for group in coordinator.groups.values() if group.offsets is not None)
         offsets.add_metric([name], sum(sum(1 for _ in partition_offsets) for partition_offsets in committed))
         shards = Counter(coordinator.shards.values())

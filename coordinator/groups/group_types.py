@@ -29,7 +29,10 @@ class GroupType(NamedTuple):
     describes_errors: bool = True  # whether that response has a message if the partition is unavailable
     delete: str | None = None  # deletes an empty group; None: as in `deleting.py`, for classic groups
     forget_topic: str | None = None  # removes a deleted topic from the groups; None: they don't store topics
-    # What the safety oracle checks:
+    # For the laboratory:
+    states: tuple[str, ...] = ()  # as in the Describe API
+    heartbeat: tuple[str, int] = ("", 0)  # API of members' heartbeats, with the version that a test's requests have
+    # For its safety oracle:
     commits_under: str | None = None  # the version in members' commits; None: members don't commit
     owned: str | None = None  # what has one owner at a time; None: members share everything
     ownership_apis: Collection[str] = ()  # APIs that show what members own under epochs
@@ -44,6 +47,8 @@ GROUP_TYPES: Final = {
             group_class="classic.classic_group:ClassicGroup",
             event_source="events.classic_event_source:ClassicEventSource",
             view="classic.classic_view:view_of",
+            states=("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"),
+            heartbeat=("Heartbeat", 4),
             commits_under=GENERATION,
             owned=PARTITION,
         ),
@@ -57,6 +62,8 @@ GROUP_TYPES: Final = {
             describe="consumer.consumer_describing:described",
             describes_errors=False,
             delete="modern.group_deleting:delete_modern_group",
+            states=("Empty", "Assigning", "Reconciling", "Stable"),
+            heartbeat=("ConsumerGroupHeartbeat", 1),
             commits_under=EPOCH,
             owned=PARTITION,
             ownership_apis=("ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup"),  # classic members join and sync
@@ -71,6 +78,8 @@ GROUP_TYPES: Final = {
             describe="share.share_describing:described",
             delete="share.share_deleting:delete_share_group",
             forget_topic="share.share_topics:forget_topic",
+            states=("Empty", "Stable"),
+            heartbeat=("ShareGroupHeartbeat", 1),
         ),
         GroupType(
             name=STREAMS,
@@ -81,6 +90,8 @@ GROUP_TYPES: Final = {
             config="streams.streams_config:StreamsConfig",
             describe="streams.streams_describing:described",
             delete="streams.streams_deleting:delete_streams_group",
+            states=("Empty", "NotReady", "Assigning", "Reconciling", "Stable"),
+            heartbeat=("StreamsGroupHeartbeat", 0),
             commits_under=EPOCH,
             owned=ACTIVE_TASK,
             ownership_apis=("StreamsGroupHeartbeat",),

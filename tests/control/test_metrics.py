@@ -4,9 +4,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kohort.control.http import lag_metrics
-from kohort.control.http.metrics import OTHER_NAMES, STATES, Metrics
+from kohort.control.http.metrics import OTHER_NAMES, Metrics
 from kohort.coordinator.groups.observer import UNOBSERVED
-from kohort.coordinator.share.share_group_state import ShareGroupState
 from tests.control.sharing_lab import SharingLab
 from tests.control.talking import Lab
 
@@ -146,7 +145,6 @@ def test_excess_groups_share_a_counter(lab: Lab) -> None:
 
 
 def test_share_groups_and_record_outcomes(shared: SharingLab) -> None:
-    assert tuple(item.value for item in ShareGroupState) == STATES["share"]
     metrics = Metrics(shared.laboratory.cluster)
     assert read(metrics)["kafka_server_share_in_flight_message_count{}"] == 0
     shared.produce("a b c")

@@ -1,12 +1,25 @@
 """The registry of group types agrees with the code that it names."""
 
+from enum import Enum
+
 import pytest
 
 from kohort.control.request_facts import kafka_name
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.groups.group import CLASSIC, CONSUMER, SHARE, STREAMS
 from kohort.coordinator.groups.group_types import GROUP_TYPES, MODERN_TYPES, GroupType, default_configs, import_code
+from kohort.coordinator.share.share_group_state import ShareGroupState
+from kohort.coordinator.streams.streams_states import StreamsGroupState
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.records.layouts import CONSUMER_OFFSETS
 
+STATES: dict[str, type[Enum]] = {
+    CLASSIC: State,
+    CONSUMER: GroupState,
+    SHARE: ShareGroupState,
+    STREAMS: StreamsGroupState,
+}
 ROWS = pytest.mark.parametrize("row", GROUP_TYPES.values(), ids=GROUP_TYPES)
 MODERN = pytest.mark.parametrize("row", MODERN_TYPES, ids=[row.name for row in MODERN_TYPES])
 
@@ -26,8 +39,16 @@ def test_record_types_are_those_of_group(row: GroupType) -> None:
 
 
 @ROWS
-def test_ownership_apis_exist(row: GroupType) -> None:
-    assert set(row.ownership_apis) <= {kafka_name(api.name) for api in APIS}
+def test_states_are_those_of_group(row: GroupType) -> None:
+    assert row.states == tuple(state.value for state in STATES[row.name])
+
+
+@ROWS
+def test_apis_exist(row: GroupType) -> None:
+    api, version = row.heartbeat
+    apis = {kafka_name(spec.name): spec for spec in APIS}
+    assert apis[api].min_version <= version <= apis[api].max_version
+    assert set(row.ownership_apis) <= set(apis)
 
 
 def test_each_record_type_has_one_row() -> None:

@@ -127,6 +127,15 @@ class StreamsGroup(ModernGroup):
         if self.initial_delay is not None and not self.initial_delay.completed:
             self.coordinator.purgatory.cancel(self.initial_delay)
 
+    def configure(self, topology: "ConfiguredTopology") -> None:
+        """Set the topology with partition counts.
+
+        The partitions of all endpoints are computed again. This fails if a topic of a task was deleted, as in Kafka.
+        """
+        self.configured = topology
+        for member in self.members.values():
+            member.listed = None
+
     def forget_memory(self) -> None:
         """Drop the state that is not in the log."""
         self.configured = self.described = self.shutdown_requested_by = None

@@ -109,7 +109,7 @@ def configured(group: StreamsGroup, changes: GroupChanges, prepared: Prepared) -
             outcome = at_once(working_out(group.coordinator.topics, group.topology))
         if isinstance(outcome, Refusal):
             return outcome
-        group.configured = outcome
+        group.configure(outcome)
         changes.on_undo(lambda now_ms: _configure_again(group))
     topology = group.configured
     assert topology is not None, "configured above or earlier"

@@ -51,14 +51,6 @@ class ShareSession:
     def end_epoch(self) -> None:
         self.epoch = self.epoch + 1 if self.epoch < _LARGEST_EPOCH else 1
 
-    def in_turn(self) -> list[TopicPartition]:
-        """Return the partitions, starting with another one for each request."""
-        partitions = list(self.partitions)
-        if not partitions:
-            return partitions
-        first = (self.epoch - 1) % len(partitions)
-        return partitions[first:] + partitions[:first]
-
     def is_news(self, topic_partition: TopicPartition, *, failed: bool, has_records: bool) -> bool:
         """Return whether a response must contain a partition. One with records is moved behind the others."""
         if topic_partition not in self.partitions:

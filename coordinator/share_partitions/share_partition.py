@@ -91,6 +91,7 @@ class SharePartition:
         "key",
         "leader_epoch",
         "load_error",
+        "looked_up_offset",
         "progress",
         "state_epoch",
     )
@@ -105,6 +106,7 @@ class SharePartition:
         self.load_error: ErrorCode | None = None  # sent to clients
         # whether a member acquires records in slices; other fetches get none (Kafka's fetch lock)
         self.is_acquired_from = False
+        self.looked_up_offset = -1  # whose position in the log a fetch looked up last (Kafka's `fetchOffsetMetadata`)
         self.has_refused_fetch = False  # whether a fetch got none for that reason and is to be retried
         self._timer: _LockTimer | None = None
         self._is_expiring = False

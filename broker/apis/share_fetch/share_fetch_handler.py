@@ -191,10 +191,10 @@ class ShareFetch(DelayedOperation):
             self._was_fetched(now_ms)
             return
         if not request.max_bytes or not request.max_records:
-            yield from self.reading.look_up_errors(self._session.in_turn(), pace)
+            yield from self.reading.look_up_errors(list(self._session.partitions), pace)
             self._was_fetched(now_ms)
             return
-        yield from self.reading.look_up(self._session.in_turn(), now_ms, pace)
+        yield from self.reading.look_up(list(self._session.partitions), self._session_epoch, now_ms, pace)
         if self.reading.knows_all_topics and (yield from self._is_complete(now_ms, pace)):
             self._was_fetched(now_ms)
         else:
@@ -209,8 +209,9 @@ class ShareFetch(DelayedOperation):
             return (yield from reading.attempt(now_ms, final=True))
         for part in reading.next_known():
             # Each attempt processes all partitions.
-            may_be_enough = reading.is_short and reading.may_be_enough(part)
-            if may_be_enough and (yield from reading.attempt(now_ms, final=False)):
+            if not reading.is_short or not reading.may_be_enough(part):
+                reading.pass_over(part)
+            elif (yield from reading.attempt(now_ms, final=False)):
                 return True
             if pace.add():
                 yield

@@ -39,6 +39,9 @@ ACQUIRE_MODES: Final = (BATCH_OPTIMIZED, RECORD_LIMIT)  # KIP-1206
 
 SHORT: Final = 32
 
+# results of the lookup with which Kafka passes a partition to its `SharePartitionManager`
+PASSED_TO_LEADER: Final = (_NONE, ErrorCode.not_leader_or_follower)
+
 COSTLY: Final = 6  # cost of reading the log of a partition, in elements of a slice
 
 
@@ -111,14 +114,24 @@ class ShareReading:
         self.knows_all_topics = True
         self._fails_alone = node.coordinator.settings.rules.fails_share_partitions_alone
 
-    def look_up(self, partitions: Iterable[TopicIdPartition], now_ms: int, pace: Pace) -> Task[None]:
-        """Look up partitions. New share partitions are initialized."""
+    def look_up(self, partitions: Iterable[TopicIdPartition], epoch: int, now_ms: int, pace: Pace) -> Task[None]:
+        """Look up partitions. New share partitions are initialized.
+
+        The first one to be read is another one in each epoch of the session. Partitions that do not exist or that the
+        client may not read do not count. Source: Kafka's `KafkaApis`, `PartitionRotateStrategy`.
+        """
+        readable: list[ReadPartition] = []
         for topic_partition in partitions:
             part = self._find(topic_partition)
             if part is not None:
-                if part.error is _NONE:
-                    self._begin(part, now_ms)
-                self.partitions.append(part)
+                (readable if part.error in PASSED_TO_LEADER else self.partitions).append(part)
+            if pace.add():
+                yield
+        first = (epoch - 1) % len(readable) if readable else 0
+        for part in readable[first:] + readable[:first]:
+            if part.error is _NONE:
+                self._begin(part, now_ms)
+            self.partitions.append(part)
             if pace.add():
                 yield
 
@@ -185,6 +198,12 @@ class ShareReading:
             return False
         return self._min_bytes <= 0 or offset < self._end_of(part.partition)
 
+    def pass_over(self, part: ReadPartition) -> None:
+        """Note that an attempt would have looked up the next offset of a share partition in the log."""
+        offset = self._next_offset(part) if part.error is _NONE else None
+        if offset is not None:
+            _look_up_offset(part, offset)
+
     @property
     def is_short(self) -> bool:
         """Whether an attempt for each of its partitions is affordable."""
@@ -193,20 +212,25 @@ class ShareReading:
     def attempt(self, now_ms: int, *, final: bool) -> Task[bool]:
         """Acquire records, if there are enough or the time is up. Return whether the fetch is complete.
 
-        Yields between slices.
+        Yields between slices. Before the time is up, partitions whose next offset is new come last: Kafka has read
+        them to find out whether there are enough records, and puts them behind those that it reads only then.
+        Source: Kafka's `DelayedShareFetch.combineLogReadResponse`.
         """
         failed, pace = False, Pace()
         ready = []
+        read_before: list[ReadPartition] = []
+        read_now: list[ReadPartition] = []
         for part in self.partitions:
             if part.error is _NONE:
                 failed = self._has_lost(part) or failed
             if part.error is _NONE and (offset := self._next_offset(part)) is not None:
                 ready.append((part, offset))
+                (read_now if not final and _look_up_offset(part, offset) else read_before).append(part)
             if pace.add():
                 yield
         if not final and not failed and not (yield from self._is_enough(ready, pace)):
             return False
-        yield from self._read([part for part, _ in ready], now_ms, pace)
+        yield from self._read((read_before, read_now), now_ms, pace)
         if final:
             yield from self._report_problems(pace)
         return True
@@ -267,29 +291,31 @@ class ShareReading:
     def _share_of_each(self, count: int) -> int:
         return max(self._max_bytes // max(count, 1), 1)
 
-    def _read(self, ready: list[ReadPartition], now_ms: int, pace: Pace) -> Task[None]:
-        room, max_bytes, max_records = self._max_bytes, self._share_of_each(len(ready)), self._limits.max_records
-        read_any = False
-        for part in ready:
-            if pace.add(COSTLY):
-                yield
-            offset = self._next_offset(part)
-            share_partition = part.share_partition
-            if offset is None or share_partition is None:
-                continue  # another member has acquired the records meanwhile
-            part.acquired = []
-            assert part.partition is not None
-            if max_records <= 0 and offset >= part.partition.log.log_start_offset:
-                continue  # none of the records that would be read could be acquired
-            limits = self._limits._replace(max_records=max_records)
-            read = yield from self._batches(
-                part, share_partition, offset, min(max_bytes, room), not read_any, limits, pace
-            )
-            if read is None or self._next_offset(part) != offset:
-                continue
-            read_any = True
-            room = max(room - read.size_bytes, 0)
-            max_records -= yield from self._acquire(part, share_partition, offset, read, limits, now_ms)
+    def _read(self, reads: tuple[list[ReadPartition], ...], now_ms: int, pace: Pace) -> Task[None]:
+        """Acquire records in several reads of the log, each of which has the size limit of the request."""
+        max_bytes, max_records = self._share_of_each(sum(map(len, reads))), self._limits.max_records
+        for parts in reads:
+            room, read_any = self._max_bytes, False
+            for part in parts:
+                if pace.add(COSTLY):
+                    yield
+                offset = self._next_offset(part)
+                share_partition = part.share_partition
+                if offset is None or share_partition is None:
+                    continue  # another member has acquired the records meanwhile
+                part.acquired = []
+                assert part.partition is not None
+                if max_records <= 0 and offset >= part.partition.log.log_start_offset:
+                    continue  # none of the records that would be read could be acquired
+                limits = self._limits._replace(max_records=max_records)
+                read = yield from self._batches(
+                    part, share_partition, offset, min(max_bytes, room), not read_any, limits, pace
+                )
+                if read is None or self._next_offset(part) != offset:
+                    continue
+                read_any = True
+                room = max(room - read.size_bytes, 0)
+                max_records -= yield from self._acquire(part, share_partition, offset, read, limits, now_ms)
 
     def _batches(
         self,
@@ -342,3 +368,14 @@ class ShareReading:
         part.acquired = yield from acquiring(share_partition, limits, offset, read.batches, aborted, now_ms)
         part.records = read.part(part.acquired)
         return sum([entry.last_offset - entry.first_offset + 1 for entry in part.acquired])
+
+
+def _look_up_offset(part: ReadPartition, offset: int) -> bool:
+    """Note the offset that is looked up in the log, and return whether it is another one than before."""
+    assert part.partition is not None
+    assert part.share_partition is not None
+    if part.share_partition.looked_up_offset == offset:
+        return False
+    if offset >= part.partition.log.log_start_offset:
+        part.share_partition.looked_up_offset = offset
+    return True

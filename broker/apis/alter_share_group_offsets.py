@@ -94,10 +94,13 @@ def _became(part: RequestedPartition, outcome: Mapping[TopicIdPartition, Result]
 
 
 def _checked(topic: Topic | None, index: int, is_allowed: bool) -> Result:
-    """Return DONE, or the error for a partition that is not altered."""
+    """Return SUCCESS, or the error for a partition that is not altered.
+
+    As in Kafka, a negative number passes; the request then fails as a whole.
+    """
     if not is_allowed:
         return _failed(ErrorCode.topic_authorization_failed)
-    if topic is None or topic.partition(index) is None:
+    if topic is None or index >= len(topic.partitions):
         return _failed(ErrorCode.unknown_topic_or_partition)
     return SUCCESS
 

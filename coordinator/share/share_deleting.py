@@ -44,6 +44,9 @@ def _delete_states(
 ) -> None:
     if error is not ErrorCode.none or not group.is_there:
         on_written(error if error is not ErrorCode.none else ErrorCode.not_coordinator, now_ms)
+    elif any(min(partitions) < 0 for partitions in partitions_by_topic.values()):
+        # A client has altered offsets of a negative partition; Kafka then deletes no state (observed on 4.4.0).
+        on_written(ErrorCode.unknown_server_error, now_ms)
     elif partitions_by_topic:
         call_in_slices(
             group, delete_call(group, partitions_by_topic, partial(_states_deleted, group, on_written)), now_ms

@@ -9,7 +9,7 @@ from kohort.coordinator.modern.group_refusals import Refusal, group_full, unknow
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.share.share_checks import check_epoch, check_request
 from kohort.coordinator.share.share_group import ShareGroup
-from kohort.coordinator.share.share_initializing import Missing, begin, find_missing, initialize_missing
+from kohort.coordinator.share.share_initializing import Beginning, begin, find_missing, initialize_missing
 from kohort.coordinator.share.share_member import ShareMember
 from kohort.coordinator.share.share_targets import compute, next_assignment
 from kohort.coordinator.share.share_values import ShareAssignment, ShareMetadata
@@ -41,18 +41,17 @@ def refused(refusal: Refusal) -> ShareGroupHeartbeatResponse:
 class ShareHeartbeat(Heartbeat):
     """Heartbeat of a member of a share group. A group never changes its type, even if it is empty."""
 
-    __slots__ = ("missing", "state_epoch")
+    __slots__ = ("beginning",)
 
     group_type = SHARE
     response_class = ShareGroupHeartbeatResponse
 
     group: ShareGroup
     member: ShareMember
-    missing: Missing  # partitions whose states must be initialized after the write
-    state_epoch: int  # group epoch at which they were found missing
+    beginning: Beginning | None  # partitions whose states must be initialized after the write
 
     def check_request(self) -> Refusal | None:
-        self.missing = {}
+        self.beginning = None
         return check_request(self.request)
 
     def find_sender(self) -> Any:
@@ -95,9 +94,9 @@ class ShareHeartbeat(Heartbeat):
 
     def respond(self) -> ShareGroupHeartbeatResponse:
         group, current = self.group, self.member.current
-        self.missing, self.state_epoch = find_missing(group, self.now_ms), group.epoch
-        if self.missing:
-            begin(group, self.changes, self.missing, self.now_ms)
+        missing = find_missing(group, self.now_ms)
+        if missing:
+            self.beginning = begin(group, self.changes, missing, self.now_ms)
         request = self.request
         with_assignment = (
             not request.member_epoch
@@ -113,8 +112,8 @@ class ShareHeartbeat(Heartbeat):
         )
 
     def on_replied(self, now_ms: int) -> None:
-        if self.missing:
-            initialize_missing(self.group, self.missing, self.state_epoch, now_ms)
+        if self.beginning is not None:
+            initialize_missing(self.group, self.beginning, now_ms)
 
 
 def _merged(previous: ShareMetadata, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareMetadata:

@@ -5,8 +5,10 @@ called. A failure is not reported to members: a later heartbeat tries again.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from math import inf
+from typing import NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.context import OnWritten
@@ -26,6 +28,14 @@ TO_BE_DECIDED = -1  # start offset that makes `share.auto.offset.reset` decide
 Missing = Mapping[UUID, tuple[str, frozenset[int]]]  # name and partitions by topic id
 
 
+class Beginning(NamedTuple):
+    """Partitions to initialize after the write of a heartbeat."""
+
+    missing: Missing
+    state_epoch: int  # the group epoch at which they were found missing
+    from_start: AbstractSet[UUID]  # topics whose partitions start at offset 0
+
+
 def _ignore_result(error: ErrorCode, now_ms: int) -> None:
     """Ignore the result: a failed write was undone, and the initialization is retried after the retry interval."""
 
@@ -39,41 +49,40 @@ def find_missing(group: ShareGroup, now_ms: int) -> Missing:
     retry_ms = max(retry_ms, OFFSETS_WRITE_TIMEOUT_MS)
     missing_topics: dict[UUID, tuple[str, frozenset[int]]] = {}
     for topic in map(group.coordinator.topics.by_name, sorted(group.names)):
-        # All initialized partitions exist, so comparing their number is enough, and fast.
         if topic is not None and len(group.states.ready(topic.topic_id)) < topic.partitions:
-            missing = frozenset(range(topic.partitions)) - group.states.covered(topic.topic_id, now_ms - retry_ms)
-            if missing:
-                missing_topics[topic.topic_id] = topic.name, missing
+            covered = group.states.covered(topic.topic_id, now_ms - retry_ms)
+            # Kafka compares the numbers, which differ if a partition is missing, but not always with negative ones.
+            if len(covered) < topic.partitions:
+                missing_topics[topic.topic_id] = topic.name, frozenset(range(topic.partitions)) - covered
     if not missing_topics:
         begun_ms = min((topic.since_ms for topic in group.states.initializing.values()), default=inf)
         group.complete_version, group.complete_until_ms = version, begun_ms + retry_ms
     return missing_topics
 
 
-def begin(group: ShareGroup, changes: GroupChanges, missing: Missing, now_ms: int) -> None:
-    changes.make(ShareKind.STATE_PARTITIONS, None, group.states.begin(missing, now_ms))
+def begin(group: ShareGroup, changes: GroupChanges, missing: Missing, now_ms: int) -> Beginning:
+    """Write partitions as initializing, and return how their states begin.
 
-
-def initialize_missing(group: ShareGroup, missing: Missing, state_epoch: int, now_ms: int) -> None:
-    """Call the share coordinators to initialize partitions.
-
-    Args:
-        state_epoch: The group epoch at which they were found missing.
+    As of Kafka 4.4, partitions start at offset 0 if others of their topic are initialized or initializing.
     """
+    states, rules = group.states, group.coordinator.settings.rules
+    known_ids = states.initialized.keys() | states.initializing.keys()
+    from_start = known_ids & missing.keys() if rules.reads_new_partitions_from_start else frozenset()
+    changes.make(ShareKind.STATE_PARTITIONS, None, states.begin(missing, now_ms))
+    return Beginning(missing, group.epoch, from_start)
+
+
+def initialize_missing(group: ShareGroup, beginning: Beginning, now_ms: int) -> None:
+    """Call the share coordinators to initialize partitions."""
+    missing, state_epoch, from_start = beginning
     partitions = ((topic_id, partition) for topic_id, (_, numbers) in missing.items() for partition in sorted(numbers))
     persister = group.coordinator.share_persister()
 
     def initialize(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
-        beginnings = {key: (state_epoch, _start_offset(group, key[0])) for key in partitions}
+        beginnings = {key: (state_epoch, 0 if key[0] in from_start else TO_BE_DECIDED) for key in partitions}
         persister.initialize(group.group_id, beginnings, on_outcomes, now_ms)
 
     call_in_slices(group, StateCall(partitions, initialize, partial(note_outcome, group)), now_ms)
-
-
-def _start_offset(group: ShareGroup, topic_id: UUID) -> int:
-    """Return the start offset of a new partition: as of Kafka 4.4, 0 if other partitions of its topic are in use."""
-    rules = group.coordinator.settings.rules
-    return 0 if rules.reads_new_partitions_from_start and group.states.ready(topic_id) else TO_BE_DECIDED
 
 
 def note_outcome(group: ShareGroup, call: StateCall, now_ms: int, on_written: OnWritten = _ignore_result) -> None:

@@ -9,6 +9,7 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.groups.group import SHARE
+from kohort.coordinator.java_order import hash_of_id, in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_missing, not_of_type
 from kohort.coordinator.share.persister import OnOutcomes
@@ -17,6 +18,7 @@ from kohort.coordinator.share.share_initializing import Missing, note_outcome
 from kohort.coordinator.share.share_values import ShareKind
 from kohort.coordinator.share.state_calls import SUCCESS, Result, StateCall, call_in_slices
 from kohort.coordinator.share.state_partitions import StatePartitions, TopicIdPartition
+from kohort.coordinator.share_state.share_partition_key import in_base64
 from kohort.coordinator.topic_info import TopicInfo
 from kohort.protocol.errors import ErrorCode
 
@@ -47,7 +49,8 @@ def alter_offsets(
 
     Args:
         topics: The existing topics of the request with their existing partitions, which may be none.
-        offsets: Start offsets, which are not checked against the log.
+        offsets: Start offsets, which are not checked against the log. With a negative partition, nothing is altered
+            and the error is UNKNOWN_SERVER_ERROR, but the partitions are written as initializing (observed on 4.4.0).
     """
     group = _find_empty(coordinator, group_id, creates=True)
     if isinstance(group, Refusal):
@@ -82,6 +85,15 @@ def _initialize(
     if not offsets:
         on_altered({}, now_ms)
         return
+    invalid = _first_negative(offsets)
+    if invalid is not None:
+        topic_id, partition = invalid
+        message = (
+            "Initialize share group parameters has invalid partitionId - "
+            f"{group.group_id} {in_base64(topic_id)} {partition}"
+        )
+        on_altered(Refusal(ErrorCode.unknown_server_error, message), now_ms)
+        return
     persister = group.coordinator.share_persister()
 
     def initialize(partitions: list[TopicIdPartition], on_outcomes: OnOutcomes, now_ms: int) -> None:
@@ -89,6 +101,21 @@ def _initialize(
         persister.initialize(group.group_id, epochs_and_offsets, on_outcomes, now_ms)
 
     call_in_slices(group, StateCall(offsets, initialize, partial(_initialized, group, on_altered)), now_ms)
+
+
+def _first_negative(offsets: Mapping[TopicIdPartition, int]) -> TopicIdPartition | None:
+    """Return the first partition with a negative number, in the order of Kafka's hash maps, or None."""
+    if all(partition >= 0 for _, partition in offsets):
+        return None
+    partitions_by_topic: dict[UUID, list[int]] = {}
+    for topic_id, partition in offsets:
+        partitions_by_topic.setdefault(topic_id, []).append(partition)
+    return next(
+        (topic_id, partition)
+        for topic_id in in_map_order(partitions_by_topic, hash_of_id, computed=True)
+        for partition in in_map_order(partitions_by_topic[topic_id], int)
+        if partition < 0
+    )
 
 
 def _initialized(group: ShareGroup, on_altered: OnAltered, call: StateCall, now_ms: int) -> None:

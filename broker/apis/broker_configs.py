@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, Any
 
 from kohort.base.address import show_address
@@ -12,6 +13,7 @@ from kohort.broker.settings.topic_defaults import (
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     SET_FOR_ALL_BROKERS,
     STATIC_BROKER_CONFIG,
+    units_of,
 )
 from kohort.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 from kohort.storage.config_types import LIST
@@ -52,8 +54,12 @@ def of_broker(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResul
     Args:
         dialled: Host by which the client has reached the node.
     """
-    yield from _ours(node.cluster.settings)
-    yield from _without_effect(node, dialled)
+    settings = node.cluster.settings
+    for config in chain(_ours(settings), _without_effect(node, dialled)):
+        units = units_of(config.name)
+        if len(units) > 1:
+            config.synonyms = tuple(broker_synonyms(settings, config.name, units))
+        yield config
 
 
 def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
@@ -96,6 +102,22 @@ def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
         config_type=UNKNOWN,
         documentation=None,
     )
+
+
+def broker_synonyms(settings: Settings, name: str, synonyms: Iterable[str]) -> Iterable[DescribeConfigsSynonym]:
+    """Return the values of broker settings that mean the same as `name`: configured values, then defaults.
+
+    Return none if `name` has no value, as with hours instead of milliseconds. Source: Kafka's
+    `ConfigHelper.configSynonyms`; observed on 4.3.0 and 4.4.0.
+    """
+    values = [(other, settings.explicit.get(other), STATIC_BROKER_CONFIG) for other in synonyms]
+    values += [(other, default_of(other), DEFAULT_CONFIG) for other in synonyms]
+    described = [
+        DescribeConfigsSynonym(name=other, value=value, source=source)
+        for other, value, source in values
+        if value is not None
+    ]
+    return dropwhile(lambda synonym: synonym.name != name, described)
 
 
 def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.broker_configs import default_of, of_all_brokers, of_broker
+from kohort.broker.apis.broker_configs import broker_synonyms, of_all_brokers, of_broker
 from kohort.broker.apis.config_resources import (
     BROKER,
     BROKER_LOGGER,
@@ -48,7 +48,6 @@ from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.settings.broker_settings import Settings
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.ticket import Ticket
 
@@ -200,25 +199,8 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
     if name == SET_FOR_ALL_BROKERS:
         value = node.cluster.topics.defaults[name]
         yield DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG)
-    broker_synonyms = tuple(_of_the_broker(node.cluster.settings, name))
-    if broker_synonyms and broker_synonyms[0].name == TOPIC_CONFIGS[name].synonym:
-        yield from broker_synonyms
-
-
-def _of_the_broker(settings: Settings, name: str) -> Iterable[DescribeConfigsSynonym]:
-    """Yield the broker settings that a topic setting is derived from, configured values before defaults.
-
-    Kafka returns none if the most precise one has no value, as with hours instead of milliseconds. Source: Kafka's
-    `ConfigHelper.configSynonyms`; observed on 4.3.0.
-    """
-    synonyms = synonyms_of(name)
-    for synonym in synonyms:
-        if synonym in settings.explicit:
-            yield DescribeConfigsSynonym(name=synonym, value=settings.explicit[synonym], source=STATIC_BROKER_CONFIG)
-    for synonym in synonyms:
-        default = default_of(synonym)
-        if default is not None:
-            yield DescribeConfigsSynonym(name=synonym, value=default, source=DEFAULT_CONFIG)
+    if synonyms := synonyms_of(name):
+        yield from broker_synonyms(node.cluster.settings, synonyms[0], synonyms)
 
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:

@@ -51,8 +51,17 @@ def _value(settings: Settings, name: str) -> str | None:
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:
+    """Return the broker settings that a topic setting is derived from."""
     synonym = TOPIC_CONFIGS[name].synonym
     return () if synonym is None else (synonym, *FINER_FIRST.get(synonym, ()))
+
+
+def units_of(name: str) -> tuple[str, ...]:
+    """Return a broker setting and those for the same in other units, the finest first."""
+    for finest, coarser in FINER_FIRST.items():
+        if name == finest or name in coarser:
+            return finest, *coarser
+    return (name,)
 
 
 def source_of(settings: Settings, topic: Topic, name: str) -> int:

@@ -93,6 +93,24 @@ def test_coarse_settings_as_synonyms() -> None:
     }
 
 
+def test_broker_settings_in_other_units() -> None:
+    # observed on Apache Kafka 4.4.0
+    ada = Broker(log_retention_ms=-1, log_roll_hours=100).client()
+    keys = ("log.retention.ms", "log.retention.minutes", "log.retention.hours", "log.roll.ms", "log.roll.hours")
+    configs = describes(ada, "1", BROKER, keys=keys, include_synonyms=True).configs
+    synonyms_by_name = {
+        config.name: [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms]
+        for config in configs
+    }
+    assert synonyms_by_name == {
+        "log.retention.ms": [("log.retention.ms", "-1", 4), ("log.retention.hours", "168", 5)],
+        "log.retention.minutes": [],
+        "log.retention.hours": [("log.retention.hours", "168", 5)],
+        "log.roll.ms": [],
+        "log.roll.hours": [("log.roll.hours", "100", 4), ("log.roll.hours", "168", 5)],
+    }
+
+
 def test_documentation_and_synonyms_on_request() -> None:
     ada = Broker().client()
     given_topic(ada)

@@ -111,10 +111,11 @@ KNOWN: tuple[Known, ...] = (
             r"(advertised\.)?listeners",
             r"listener\.security\.protocol\.map",
             r"controller\.listener\.names",
+            r"controller\.quorum\.voters",
             r"log\.dirs",
         )
         + r"\.(value|config_source|synonyms\[\].*)",
-        kafka=r".*PLAINTEXT.*|CONTROLLER|/.*|STATIC_BROKER_CONFIG|4|\[.*\]",
+        kafka=r".*PLAINTEXT.*|CONTROLLER|/.*|\d+@.*|STATIC_BROKER_CONFIG|4|\[.*\]",
     ),
     Known(
         "Kohort syncs each second if asked to, and lets more clients connect at once.",

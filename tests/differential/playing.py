@@ -144,8 +144,8 @@ class _Play:
             await self.stage.known_everywhere()
         if step.api == "Metadata":
             await self.stage.there_at_both([self.names[name] for name in ("topic2", "topicnew", "topicnew2")])
-        if step.api in TAKES_A_MOMENT:
-            await asyncio.sleep(self.pause_s)
+        if step.kind == "disconnects" or step.api in TAKES_A_MOMENT:
+            await asyncio.sleep(self.pause_s)  # a broker notices the end of a connection a little later
         elif step.api == "ConsumerGroupHeartbeat" and step.values.get("subscribed_topic_regex"):
             await asyncio.sleep(max(self.pause_s, PATTERN_S))
         elif step.api == "ShareGroupHeartbeat" and step.values.get("subscribed_topic_names"):

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kohort.client.group_describing import DESCRIBING
+from kohort.client.group_describing import describe_api, describe_request
 from kohort.coordinator.classic.states import State
+from kohort.groups.type_words import GROUP_TYPES
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest
 
@@ -40,7 +41,7 @@ class GroupAnswer(NamedTuple):
     is_unreachable: bool = False  # whether no coordinator was reachable, which may be temporary
 
 
-async def group_answers(server: Reaches, kinds: Mapping[str, str]) -> dict[str, GroupAnswer]:
+async def group_answers(server: Reaches, group_types: Mapping[str, str]) -> dict[str, GroupAnswer]:
     """Return the coordinators' descriptions of groups, without those that move or that their coordinator does not have.
 
     Args:
@@ -49,12 +50,12 @@ async def group_answers(server: Reaches, kinds: Mapping[str, str]) -> dict[str, 
     Raises:
         OSError: No node returns the coordinators.
     """
-    coordinators = await _coordinators(server, list(kinds))
+    coordinators = await _coordinators(server, list(group_types))
     answers: dict[str, GroupAnswer] = {}
     led: dict[tuple[str, int], dict[str, str]] = {}
     for group_id, coordinator in coordinators:
         if coordinator.error_code is ErrorCode.none:
-            led.setdefault((coordinator.host, coordinator.port), {})[group_id] = kinds[group_id]
+            led.setdefault((coordinator.host, coordinator.port), {})[group_id] = group_types[group_id]
         elif coordinator.error_code not in _TEMPORARY_ERRORS:
             answers[group_id] = GroupAnswer(None, coordinator.error_code.name.upper())
     for descriptions in await asyncio.gather(
@@ -78,25 +79,27 @@ async def _coordinators(server: Reaches, group_ids: list[str]) -> list[tuple[str
     ]
 
 
-async def _answers_of(server: Reaches, address: tuple[str, int], kinds: Mapping[str, str]) -> dict[str, GroupAnswer]:
+async def _answers_of(
+    server: Reaches, address: tuple[str, int], group_types: Mapping[str, str]
+) -> dict[str, GroupAnswer]:
     """Return the descriptions by one coordinator; the error for groups that it could not describe."""
     descriptions: dict[str, GroupAnswer] = {}
     try:
         with closing(await server.side_for_questions(address)) as coordinator:
-            for kind in DESCRIBING:
-                group_ids = [group_id for group_id in kinds if kinds[group_id] == kind]
+            for group_type in GROUP_TYPES:
+                group_ids = [group_id for group_id in group_types if group_types[group_id] == group_type]
                 for some_ids in _pieces(group_ids, MAX_GROUPS_PER_REQUEST):
-                    descriptions |= await _described(coordinator, kind, some_ids)
+                    descriptions |= await _described(coordinator, group_type, some_ids)
     except OSError as error:
-        return {group_id: unreachable(error) for group_id in kinds} | descriptions
+        return {group_id: unreachable(error) for group_id in group_types} | descriptions
     return descriptions
 
 
-async def _described(coordinator: ClusterSide, kind: str, group_ids: tuple[str, ...]) -> dict[str, GroupAnswer]:
-    api, asking = DESCRIBING[kind]
+async def _described(coordinator: ClusterSide, group_type: str, group_ids: tuple[str, ...]) -> dict[str, GroupAnswer]:
+    api = describe_api(group_type)
     if not coordinator.speaks(api):
-        return dict.fromkeys(group_ids, GroupAnswer(None, f"it cannot describe {kind} groups"))
-    answer = await coordinator.call(api, asking(group_ids))
+        return dict.fromkeys(group_ids, GroupAnswer(None, f"it cannot describe {group_type} groups"))
+    answer = await coordinator.call(api, describe_request(group_type, group_ids))
     return {
         group.group_id: _answer(group) for group in answer.groups if group.group_id in group_ids and _is_there(group)
     }

@@ -15,10 +15,10 @@ from kohort.base.address import parse_address
 from kohort.cli.watch.client import Broker, BrokerError
 from kohort.cli.watch.described import type_of, view_of_described, view_of_listed, view_of_shares
 from kohort.cli.watch.snapshot import SeenGroup, SeenShare, Snapshot
-from kohort.client.group_describing import DESCRIBING
+from kohort.client.group_describing import describe_api, describe_request
 from kohort.client.security import OPEN, Security
 from kohort.groups.explain import explain
-from kohort.groups.type_words import CLASSIC, SHARE
+from kohort.groups.type_words import CLASSIC, GROUP_TYPES, SHARE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -218,10 +218,10 @@ async def _described(broker: Broker, listed: Iterable[ListedGroup]) -> list[tupl
     for group in listed:
         by_type.setdefault(type_of(group), []).append(group.group_id)
     described: list[tuple[Any, str]] = []
-    for group_type, (api, asking) in DESCRIBING.items():
-        group_ids = tuple(by_type.get(group_type, ()))
+    for group_type in GROUP_TYPES:
+        api, group_ids = describe_api(group_type), tuple(by_type.get(group_type, ()))
         if group_ids and (group_type == CLASSIC or broker.speaks(api)):
-            answer = await broker.ask(api, asking(group_ids))
+            answer = await broker.ask(api, describe_request(group_type, group_ids))
             described += [(group, group_type) for group in answer.groups]
     return described
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from kohort.broker.runtime.connection import Connection
-from kohort.client.group_describing import DESCRIBING
+from kohort.client.group_describing import describe_api, describe_request
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
@@ -81,9 +81,9 @@ class DescribedStage(OverheardStage):
     def _said_of(self, group: ObservedGroup) -> Any:
         if group.node_id == NO_NODE:
             return None
-        api, asking = DESCRIBING[group.group_type]
+        api = describe_api(group.group_type)
         version = API_BY_NAME[api].max_version
-        request = asking((group.group_id,))
+        request = describe_request(group.group_type, (group.group_id,))
         names = [field.name for field in fields(request)]
         line = self._lines.get(group.node_id)
         if line is None or line.closed:

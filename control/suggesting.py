@@ -20,11 +20,13 @@ def suggest_names(cls: _Class) -> _Class:
     for name, value in list(vars(cls).items()):
         if isinstance(value, FunctionType) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, _checked(value))
-    cls.__getattr__ = _report_attribute  # type: ignore[attr-defined]  # unknown to a type checker on purpose
+    if "__getattr__" not in vars(cls):
+        cls.__getattr__ = report_attribute  # type: ignore[attr-defined]  # unknown to a type checker on purpose
     return cls
 
 
-def _report_attribute(instance: object, name: str) -> Any:
+def report_attribute(instance: object, name: str) -> Any:
+    """Raise AttributeError with the nearest valid name."""
     if hasattr(type(instance), name):
         return object.__getattribute__(instance, name)  # a property raised AttributeError, which is raised again here
     valid = () if name.startswith("_") else [item for item in dir(instance) if not item.startswith("_")]

@@ -30,7 +30,7 @@ from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import as_setting, whole
 from kohort.control.oracle.safety import Budget
 from kohort.control.resetting import Leftovers, reset
-from kohort.control.suggesting import suggest_names
+from kohort.control.suggesting import report_attribute, suggest_names
 from kohort.testing.cluster_clock import Clock
 from kohort.testing.left_held import report
 from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
@@ -119,7 +119,7 @@ class Cluster:
                 raise RuntimeError(FORKED)
             if name in Cluster.__annotations__:
                 raise RuntimeError("the cluster has not started; use it within `async with Cluster() as kafka:`")
-            return super().__getattr__(name)
+            return report_attribute(self, name)
 
     async def start(self) -> None:
         """Start the brokers, as `async with` does. Raise RuntimeError if the cluster is running."""

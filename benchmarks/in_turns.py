@@ -68,6 +68,14 @@ LOADS: dict[str, tuple[str, dict[str, str]]] = {
         "data -batch 100 -max-mib 256 -duration 1s",
         {"produce.mb_per_s": "produce, MB/s", "fetch.mb_per_s": "fetch, MB/s"},
     ),
+    "data 1": (
+        "data -size 100 -batch 1 -max-mib 64 -duration 1s",
+        {"produce.requests_per_s": "produce of 1 record, /s", "produce.use.server_us_per_request": "… CPU, us"},
+    ),
+    "groups 2000": (
+        "groups -groups 2000 -members 1 -hold 100ms",
+        {"create_s": "making a group of 1, 2,000 times, s", "creating.server_us_per_request": "… CPU, us"},
+    ),
 }  # load: arguments of `groupload`, and the shown results by path
 
 
@@ -199,7 +207,7 @@ def measure(
 @click.option("--rounds", default=10, type=click.IntRange(1), show_default=True, help="Number of rounds.")
 @click.option(
     "--with",
-    "others",
+    "more_programs",
     multiple=True,
     metavar="NAME=PROGRAM",
     help="Another `kohort`, as compiled=build/compiled/venv/bin/kohort. Repeatable.",
@@ -228,8 +236,8 @@ def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], sh
     except (Missing, UnmeasurableError) as problem:
         raise click.ClickException(str(problem)) from None
     finally:
-        for text in peers:
-            text.stop()
+        for peer in peers:
+            peer.stop()
     Console().print(table(turns))
     for failure, count in failures.counts.items():
         print(f"{count} x {failure}")

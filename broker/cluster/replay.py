@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kohort.base.logs import log
@@ -184,6 +185,7 @@ class Replays:
         self._waiting: deque[Replay] = deque()
         self._slice: _Slice | None = None
         self._gate = gate
+        self._on_loaded: list[Callable[[], None]] = []
 
     def start(self, name: str, source: PartitionLog, loader: Loader, now_ms: int) -> Replay:
         """Start replaying `source` into `loader`. Only an empty log is loaded when this returns."""
@@ -201,12 +203,28 @@ class Replays:
         while not replay.over:
             replay.step(self._clock.now_ms)
 
-    def run_at_once(self) -> None:
-        """Finish all waiting loads, at a start without clients."""
-        while self._waiting:
-            replay = self._waiting.popleft()
-            while not replay.over:
-                replay.step(self._clock.now_ms)
+    def run_at_once(self, max_bytes: float = inf) -> None:
+        """Load without pauses, at a start without clients, until everything or `max_bytes` were read."""
+        while self._waiting and max_bytes > 0:
+            replay = self._waiting[0]
+            if not replay.over:
+                max_bytes -= replay.step(self._clock.now_ms)
+            if replay.over:
+                self._waiting.popleft()
+        if self._waiting and self._slice is not None:  # the listeners open first
+            self._purgatory.postpone(self._slice, self._clock.now_ms() + PAUSE_MS)
+        self._report_loaded()
+
+    def when_loaded(self, action: Callable[[], None]) -> None:
+        """Call `action` when no load is waiting: immediately, or after the last one."""
+        self._on_loaded.append(action)
+        self._report_loaded()
+
+    def _report_loaded(self) -> None:
+        if not self._waiting:
+            actions, self._on_loaded = self._on_loaded, []
+            for action in actions:
+                action()
 
     def slice(self) -> None:
         """Load for a while, and schedule the rest for a later turn."""
@@ -223,6 +241,7 @@ class Replays:
             if self._waiting:
                 # Based on the current time, not on `now_ms`: what is due before it would run in this same turn.
                 self._go_on(self._clock.now_ms() + PAUSE_MS)
+            self._report_loaded()
 
     def _go_on(self, at_ms: int) -> None:
         if self._slice is None:

@@ -1,8 +1,9 @@
-"""Loading of a data directory: topics, then the groups and transactions in the logs."""
+"""Loading of a data directory: topics, then the first of the groups and transactions in the logs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.base.logs import log
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # producer ids skipped if the last one is not stored, since producers that have written nothing are unknown
 UNKNOWN_PRODUCER_IDS = 1_000_000
 
+# Bytes of the coordinators' logs that are loaded before the listeners open, so that clients of a broker with short logs
+# don't receive COORDINATOR_LOAD_IN_PROGRESS and wait. The rest is loaded in slices, as by a new leader.
+BYTES_BEFORE_READY = 256 << 10
 
 Internal = Callable[[str], "CoordinatedTopic[Any] | None"]  # returns the coordinated topic of a name
 
@@ -27,14 +31,16 @@ INTERNAL = (OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC)  # names in the
 
 
 def take_over(state: SharedState, internal: Internal, directory: DataDirectory, now_ms: int) -> None:
-    """Open all logs. Every partition begins a leader epoch, as after a restart of Kafka.
+    """Open all logs, and load the beginning of those of coordinators.
+
+    Every partition begins a leader epoch, as after a restart of Kafka.
 
     Raises:
         DataDirectoryError: If the directory cannot be used.
     """
     try:
         _take_over(state, internal, directory, now_ms)
-        _report_lost_states(internal)
+        state.replays.run_at_once(BYTES_BEFORE_READY)
     except OSError as error:
         raise DataDirectoryError(
             f"{directory.path} cannot be written: {error.strerror or error}; check the disk and restart the broker"
@@ -72,7 +78,7 @@ def _take_over(state: SharedState, internal: Internal, directory: DataDirectory,
     for name in INTERNAL:
         if name in topics and (kept := internal(name)) is not None:
             kept.create(now_ms)
-    state.replays.run_at_once()
+    state.replays.when_loaded(partial(_report_lost_states, internal))
     if len(topics):
         partitions_there = sum(len(topic.partitions) for topic in topics)
         size = sum(partition.log.size_bytes for topic in topics for partition in topic.partitions)

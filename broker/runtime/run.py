@@ -152,7 +152,7 @@ async def _until_stopped(
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"
             open_.enter_context(ready_file(file, cluster, listeners))
             announce(ready, loop)
-            collect_garbage_seldom()
+            cluster.replays.when_loaded(collect_garbage_seldom)
             trim_memory_at_rest(loop)
             LoadingAhead(loop, server.dispatcher.registry).wait()
             await stopped.wait()
@@ -265,7 +265,7 @@ def raise_file_limit() -> None:
 
 
 def collect_garbage_seldom() -> None:
-    """Freeze loaded modules, so that they are not collected, and collect other objects rarely."""
+    """Freeze loaded modules and groups, so that they are not collected, and collect other objects rarely."""
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.callbacks.append(_freeze_modules())

@@ -166,3 +166,33 @@ def test_load_is_logged(lines: StringIO) -> None:
     place.starts()
     place.passes(1)
     assert "kept-0: loaded 2 groups from 2 records in 1 ms" in lines.getvalue()
+
+
+def test_start_loads_up_to_limit() -> None:
+    place = Place()
+    for number in range(3):
+        place.writes(commit(number, number + 10))
+    running = place.starts()
+    place.cluster.replays.run_at_once(max_bytes=1)
+    assert (running.over, place.shard) == (False, Shard.LOADING)
+    place.cluster.purgatory.advance(place.clock.now_ms())  # requests that already arrived precede the next slice
+    assert not running.over
+    place.passes(3 * replay.PAUSE_MS)
+    assert place.offsets() == {0: 10, 1: 11, 2: 12}
+
+
+def test_last_load_is_reported() -> None:
+    place = Place()
+    reports: list[int] = []
+    place.cluster.replays.when_loaded(lambda: reports.append(1))
+    assert reports == [1]
+    place.writes(commit(0, 1))
+    place.writes(commit(0, 2))
+    place.starts()
+    place.cluster.replays.when_loaded(lambda: reports.append(2))
+    place.passes(1)
+    assert reports == [1]
+    place.passes(1)
+    assert reports == [1, 2]
+    place.passes(5)
+    assert reports == [1, 2]

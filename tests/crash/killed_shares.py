@@ -110,7 +110,12 @@ class Queue:
         for member in self.members:
             await member.looks(wire)
         groups = (DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None),)
-        (group,) = (await wire.asks("describe_share_group_offsets", 1, groups=groups)).groups
+        while True:
+            (group,) = (await wire.asks("describe_share_group_offsets", 1, groups=groups)).groups
+            partition_errors = {partition.error_code for topic in group.topics for partition in topic.partitions}
+            if E.coordinator_load_in_progress not in partition_errors:
+                break  # the states have been loaded
+            await asyncio.sleep(0.01)
         if group.error_code is E.group_id_not_found and not any(member.epoch for member in self.members):
             return  # no client knows that it exists
         assert group.error_code is E.none, group.error_code.name

@@ -37,6 +37,13 @@ LONGEST_LIFE_S = 0.7
 FSYNC = ("never", "interval", "always")
 
 
+# requests that are rejected while a coordinator loads its partitions, with their fields
+LISTINGS: dict[str, dict[str, Any]] = {
+    "list_groups": {},
+    "list_transactions": {"state_filters": (), "producer_id_filters": ()},
+}
+
+
 class Producer:
     """Writes numbers to one partition, each once: what was not acknowledged is sent again, under the same sequence."""
 
@@ -255,6 +262,9 @@ class Killing:
         ]
         assert not faults, faults
         wire = Waiting(port)
+        for listing, fields in LISTINGS.items():
+            while (await wire.asks(listing, 0, **fields)).error_code is E.coordinator_load_in_progress:
+                await asyncio.sleep(0.01)
         for producer in self.producers:
             await producer.looks(wire, from_the_start=from_the_start)
         for member in self.members:

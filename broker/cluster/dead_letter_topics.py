@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kohort.storage.topic import Partition, Topic
 
 ENABLED: Final = "errors.deadletterqueue.group.enable"  # setting of a topic that may hold dead letters
+CONFIGS_OF_CREATED: Final = {ENABLED: "true", "message.timestamp.type": "CreateTime"}
 HEADERS: Final = tuple(
     f"__dlq.errors.{name}" for name in ("topic", "partition", "offset", "group", "delivery.count", "message")
 )
@@ -74,12 +75,13 @@ class _Sending:
 
     def run(self, letters: Sequence[DeadLetters], now_ms: int) -> Generator[None, None, bool]:
         """Write dead letters, and return whether there is a topic for them."""
-        source, target = self._cluster.topics.by_id(self._key.topic_id), self._find_target()
-        if isinstance(target, Failure) or source is None:
-            failure = target if isinstance(target, Failure) else Failure("topic_deleted", "their topic was deleted")
+        source = self._cluster.topics.by_id(self._key.topic_id)
+        target = Failure("topic_deleted", "their topic was deleted") if source is None else self._find_target()
+        if isinstance(target, Failure):
             for letter in letters:
-                self._report_failure(letter, failure)
+                self._report_failure(letter, target)
             return False
+        assert source is not None, "otherwise the target is a failure"
         pace, batch = Pace(), list[_Letter]()
         originals = Originals(source.partition(self._key.partition) if self._config.copies_dead_letters else None)
         for letter in letters:
@@ -122,9 +124,8 @@ class _Sending:
 
     def _create(self, name: str) -> Topic | Failure:
         try:
-            created = self._cluster.topics.create(name, -1, -1, {ENABLED: "true"})
+            created = self._cluster.topics.create(name, -1, -1, CONFIGS_OF_CREATED)
         except OSError as error:
-            self._cluster.storage_failed(f"creating topic {name}", error)
             return Failure("storage_error", f"topic {name} cannot be stored: {error.strerror or error}")
         if isinstance(created, Refusal):
             return Failure("topic_not_created", f"topic {name} cannot be created: {created.message}")
@@ -158,7 +159,6 @@ class _Sending:
         try:
             self._cluster.append(target, batch, now_ms)
         except OSError as error:
-            self._cluster.storage_failed("writing dead letters of a share group", error)
             name = f"{self._config.dead_letter_topic}-{target.index}"
             return Failure("storage_error", f"{name} cannot be stored: {error.strerror or error}")
         return None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import StringIO
 from typing import Any
 
 import httpx
 import pytest
 
-from kohort.broker.cluster.dead_letter_topics import ENABLED
+from kohort.broker.cluster.dead_letter_topics import ENABLED, send
 from kohort.control.http.app import make_app
 from kohort.control.http.metrics import Metrics
+from kohort.coordinator.share_partitions.dead_letters import REJECTED_MESSAGE, DeadLetters
+from kohort.coordinator.share_partitions.record_observer import UNOBSERVED
+from kohort.storage.placement import NO_LEADER
 from tests.control.sharing_lab import SharingLab
 
 TOPIC = "dlq.orders"
@@ -112,6 +116,50 @@ def test_dead_letter_that_cannot_be_written(
     warnings = [line for line in lines.getvalue().splitlines() if "dead letters" in line]
     assert len(warnings) == 1
     assert f"{shared.queue.id}: records are archived without dead letters: {reason}" in warnings[0]
+
+
+def test_dead_letter_partition_without_leader(shared: SharingLab, lines: StringIO) -> None:
+    shared.laboratory.topics.create(TOPIC, configs={ENABLED: "true"})
+    topic = shared.laboratory.cluster.topics.by_name(TOPIC)
+    assert topic is not None
+    topic.partitions[0].leader = NO_LEADER
+    reject(shared)
+    assert shared.queue.dead_letters == []
+    assert (
+        explain(shared) == f"rejected by ada, delivered once; its dead letter was not written: {TOPIC}-0 has no leader"
+    )
+    assert shared.queue.in_flight()[0].state == "acquired"
+    assert [records.state for records in shared.queue.in_flight()] == ["acquired", "archived", "acquired"]
+    assert [record.value for record in shared.laboratory.topics.records(shared.topic)] == [b"a", b"b", b"c"]
+    (warning,) = [line for line in lines.getvalue().splitlines() if "dead letters" in line]
+    assert f"records are archived without dead letters: {TOPIC}-0 has no leader" in warning
+    topic.partitions[0].leader = 1
+    shared.talk("""
+        ada ShareAcknowledge v2 {epoch: 2, acks: {$topic: {0: {2: reject}}}}
+          <- NONE
+        """)
+    assert [letter.offset for letter in shared.queue.dead_letters] == [2]
+
+
+def test_created_topic_has_kafkas_configs(shared: SharingLab) -> None:
+    # ShareGroupDLQStateManager.createTopicBuilder of Apache Kafka 4.4.0
+    shared.laboratory.cluster.settings.errors_deadletterqueue_auto_create_topics_enable = True
+    reject(shared)
+    topic = shared.laboratory.cluster.topics.by_name(TOPIC)
+    assert topic is not None
+    assert topic.configs == {ENABLED: "true", "message.timestamp.type": "CreateTime"}
+
+
+def test_deleted_source_creates_no_topic(shared: SharingLab) -> None:
+    cluster = shared.laboratory.cluster
+    cluster.settings.errors_deadletterqueue_auto_create_topics_enable = True
+    shared.queue.configure(COPIED)
+    topic = cluster.topics.by_name(shared.topic)
+    assert topic is not None
+    partition, _ = cluster.nodes[0].led_share_partitions.get(shared.queue.id, topic, topic.partitions[0], 0)
+    shared.laboratory.topics.delete(shared.topic)
+    shared.stage.server.act(partial(send, cluster, partition, [DeadLetters(0, 0, 1, REJECTED_MESSAGE)], UNOBSERVED))
+    assert cluster.topics.by_name(TOPIC) is None
 
 
 def test_compacted_topic_rejects_missing_key(shared: SharingLab) -> None:

@@ -175,6 +175,11 @@ class AnyGroup:
         """The state of each partition of a share group; empty for any other group."""
         return []
 
+    @property
+    def dead_letter_topic(self) -> str:
+        """The topic of a share group's setting `errors.deadletterqueue.topic.name`; empty if it is not set."""
+        return ""
+
     def explain(self) -> Explanation:
         """Return what the group waits for and until when, what each client should do, and which settings are wrong.
 

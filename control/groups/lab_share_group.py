@@ -137,13 +137,17 @@ class ShareGroup(AnyGroup):
         return explain_record(self._with_history(view), records.state_of(*topic_partition), offset, fate, dead_letter)
 
     @property
+    def dead_letter_topic(self) -> str:
+        return self._laboratory.cluster.group_configs.share_config(self.id).dead_letter_topic
+
+    @property
     def dead_letters(self) -> list[DeadLetter]:
         """The records of this group in its dead-letter topic, partition by partition (KIP-1191).
 
-        The topic is that of the setting `errors.deadletterqueue.topic.name`. The list is empty if the group has none,
-        or if the topic does not exist: then `explain_record` returns why a dead letter was not written.
+        The list is empty if the group has no `dead_letter_topic`, or if the topic does not exist: then
+        `explain_record` returns why a dead letter was not written.
         """
-        topic = self._dead_letter_topic
+        topic = self.dead_letter_topic
         if topic not in self._laboratory.topics:
             return []
         letters = (read_dead_letter(record, self.id) for record in self._laboratory.topics.iterate(topic))
@@ -239,10 +243,6 @@ class ShareGroup(AnyGroup):
             leave()
 
     # Details
-
-    @property
-    def _dead_letter_topic(self) -> str:
-        return self._laboratory.cluster.group_configs.share_config(self.id).dead_letter_topic
 
     def _with_history(self, view: GroupView) -> GroupView:
         records, share = self._records(), view.share

@@ -15,7 +15,6 @@ from kohort.control.http.routes.shares_routes import SharedPartition
 from kohort.control.http.views import view
 from kohort.control.laboratory import Laboratory
 from kohort.groups.group_members import TaskMember
-from kohort.groups.type_words import SHARE
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3  # the newest ones of each group
@@ -195,9 +194,7 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
 
 
 def _dead_letter_topic(laboratory: Laboratory, group: AnyGroup) -> DeadLetterTopic | None:
-    if group.type != SHARE:
-        return None
-    name = laboratory.cluster.group_configs.share_config(group.id).dead_letter_topic
+    name = group.dead_letter_topic
     if not name:
         return None
     topic = laboratory.cluster.topics.by_name(name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.base.address import show_address
 from kohort.broker.settings.broker_settings import SETTINGS
-from kohort.broker.settings.kafkas_defaults import described
+from kohort.broker.settings.kafkas_defaults import CLASS, described
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
@@ -43,6 +43,7 @@ LISTS_AS_TEXT = {
     "listeners",
     "sasl.enabled.mechanisms",
 }  # lists in Kafka, texts in kohort
+CLASSES_AS_TEXT = {"group.streams.topology.description.plugin.class"}  # classes in Kafka, texts in kohort
 UNKNOWN = 0  # as a type
 WITHOUT_EFFECT = "Accepted, but has no effect in kohort."
 AS_IT_IS = "The value of this node."
@@ -86,9 +87,15 @@ def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
             is_sensitive=False,
             synonyms=tuple(synonyms),
-            config_type=LIST if name in LISTS_AS_TEXT else setting.kind,
+            config_type=_type_of(name, setting),
             documentation=setting.documentation,
         )
+
+
+def _type_of(name: str, setting: Setting[Any]) -> int:
+    if name in CLASSES_AS_TEXT:
+        return CLASS
+    return LIST if name in LISTS_AS_TEXT else setting.kind
 
 
 def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
@@ -152,7 +159,7 @@ def _without_effect(node: Node, dialled: str) -> Iterable[DescribeConfigsResourc
         name: (setting.kind, setting.default, setting.is_sensitive) for name, setting in described(release).items()
     }
     for name in _OF_THE_NODE:
-        names[name] = LIST if name in LISTS_AS_TEXT else SETTINGS[name].kind, None, False
+        names[name] = _type_of(name, SETTINGS[name]), None, False
     for name, (kind, default, is_sensitive) in sorted(names.items()):
         value = own.get(name, configured.get(name))
         synonyms = []

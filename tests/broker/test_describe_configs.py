@@ -129,6 +129,7 @@ def test_broker_settings() -> None:
     assert (config.value, config.config_source, config.read_only, config.config_type) == ("3", 4, True, 3)
     assert [(synonym.value, synonym.source) for synonym in config.synonyms] == [("3", 4), ("1", 5)]
     assert told["auto.create.topics.enable"].value == "true"
+    assert told["group.streams.topology.description.plugin.class"].config_type == 8
     assert [each.name for each in describes(ada, "", BROKER).configs] == ["min.insync.replicas"]
 
 

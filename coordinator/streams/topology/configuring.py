@@ -72,7 +72,10 @@ def _id_of(subtopology: Subtopology) -> str:
 
 
 def _with_counts(subtopology: Subtopology, counts: PartitionCounts) -> Subtopology:
+    """Return a subtopology with partition counts, and with each topic once (Kafka: `ConfiguredSubtopology`)."""
     return subtopology._replace(
+        source_topics=tuple(dict.fromkeys(subtopology.source_topics)),
+        repartition_sink_topics=tuple(dict.fromkeys(subtopology.repartition_sink_topics)),
         repartition_source_topics=_decided(subtopology.repartition_source_topics, counts),
         state_changelog_topics=_decided(subtopology.state_changelog_topics, counts),
     )

@@ -65,8 +65,12 @@ def _steps(
     pace = Pace()
     acks = yield from read_acknowledgements(request.topics, pace)
     if not (yield from _is_any_acceptable(acks, request, ticket, pace)):
-        # Partitions without acknowledgements are only in a response with others, as in Kafka.
-        acks = {topic_partition: batches for topic_partition, batches in acks.items() if batches}
+        # Existing partitions without acknowledgements are only in a response with others, as in Kafka.
+        acks = {
+            topic_partition: batches
+            for topic_partition, batches in acks.items()
+            if batches or not _exists(node, topic_partition)
+        }
     immediate_outcomes: list[dict[TopicIdPartition, Acknowledged]] = []
     waits = False
 
@@ -86,6 +90,11 @@ def _steps(
         return (yield from _response(node, request, ticket, session.group_id, immediate_outcomes[0]))
     waits = True
     return None
+
+
+def _exists(node: Node, topic_partition: TopicIdPartition) -> bool:
+    topic = node.cluster.topics.by_id(topic_partition[0])
+    return topic is not None and topic.partition(topic_partition[1]) is not None
 
 
 def _is_any_acceptable(

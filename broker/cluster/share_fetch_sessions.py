@@ -36,7 +36,7 @@ GROUPS_KEPT: Final = 100
 class ShareSession:
     """The partitions that one member fetches, in the order in which they are read."""
 
-    __slots__ = ("closed", "connection", "epoch", "group_id", "member_id", "partitions", "unknown_topics")
+    __slots__ = ("closed", "connection", "epoch", "group_id", "member_id", "partitions", "without_topic")
 
     def __init__(self, group_id: str, member_id: str, connection: object) -> None:
         self.group_id = group_id
@@ -45,7 +45,7 @@ class ShareSession:
         self.epoch = 1  # epoch that the next request must have
         # each with whether the next response must contain it: it is new, or had an error
         self.partitions: dict[TopicPartition, bool] = {}
-        self.unknown_topics: set[UUID | None] = set()  # ids of topics that did not exist when they were added
+        self.without_topic: set[TopicPartition] = set()  # partitions whose topics did not exist when they were added
         self.closed = False
 
     def end_epoch(self) -> None:

@@ -61,7 +61,7 @@ def _steps(
         is_new = request.share_session_epoch == INITIAL_EPOCH
         forgotten = () if is_new else request.forgotten_topics_data
         sessions = node.led_share_partitions.sessions
-        _note_unknown_topics(node, request, session)
+        _note_partitions_without_topic(node, request, session)
         error = yield from sessions.update(session, request.topics, forgotten, is_new=is_new)
         if error is not _NONE:
             _refuse_later(node, request, ticket, error)
@@ -96,13 +96,12 @@ def _session(node: Node, request: ShareFetchRequest, ticket: Ticket) -> ShareSes
     return session
 
 
-def _note_unknown_topics(node: Node, request: ShareFetchRequest, session: ShareSession) -> None:
-    """Note topics that do not exist when they are added to a session. Deleted topics have another error."""
+def _note_partitions_without_topic(node: Node, request: ShareFetchRequest, session: ShareSession) -> None:
+    """Note partitions of unknown topics when they are added to a session. If it is deleted later, the error differs."""
     for topic in request.topics:
         if node.cluster.topics.by_id(topic.topic_id) is None:
-            indexes = (part.partition_index for part in topic.partitions)
-            if not any((topic.topic_id, index) in session.partitions for index in indexes):
-                session.unknown_topics.add(topic.topic_id)
+            added = ((topic.topic_id, part.partition_index) for part in topic.partitions)
+            session.without_topic.update(partition for partition in added if partition not in session.partitions)
 
 
 def _refuse_later(node: Node, request: ShareFetchRequest, ticket: Ticket, error: ErrorCode) -> None:

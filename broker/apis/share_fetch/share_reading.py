@@ -149,7 +149,7 @@ class ShareReading:
         topic = self._node.cluster.topics.by_id(topic_partition[0])
         if topic is None:
             if self._fails_alone:
-                never_existed = topic_partition[0] in self._session.unknown_topics
+                never_existed = topic_partition in self._session.without_topic
                 error = ErrorCode.unknown_topic_id if never_existed else ErrorCode.unknown_topic_or_partition
                 return ReadPartition(topic_partition, None, None, error)
             self.knows_all_topics = False

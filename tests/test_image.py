@@ -42,16 +42,23 @@ def test_dependencies_are_installed_before_sources() -> None:
     assert "--no-deps ." in steps[sources + 1]
     command = re.search(r"python requirements\.py (\S+) (.*?) >", steps[first_install])
     assert command is not None
-    done = subprocess.run(
-        [sys.executable, ROOT / "docker" / "requirements.py", ROOT / command[1], *command[2].split()],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    (default,) = (rest for name, rest in instructions() if name == "ARG")
+    assert (command[2], default) == ("$EXTRAS", 'EXTRAS="control codecs patterns"')
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *extras["control"], *extras["codecs"], *extras["patterns"]]
-    assert done.stdout.splitlines() == requirements
+    assert requirements_of("control", "codecs", "patterns") == requirements
+
+
+def requirements_of(*extras: str) -> list[str]:
+    command = [sys.executable, str(ROOT / "docker" / "requirements.py"), str(ROOT / "pyproject.toml"), *extras]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_requirements_include_extras_of_extras() -> None:
+    requirements = requirements_of("analyze")
+    assert any(requirement.startswith("cramjam") for requirement in requirements), "of the extra codecs"
+    assert not any(requirement.startswith("kohort") for requirement in requirements), "it is not on PyPI"
 
 
 def test_container_owns_volume_without_privileges() -> None:

@@ -92,11 +92,17 @@ def test_compose_mounts_shipped_files() -> None:
     services = yaml.safe_load((SHIPPED / "compose.yaml").read_text())["services"]
     for name, service in services.items():
         assert service.keys() <= {
-            "image", "command", "volumes", "depends_on", "restart", "ports", "environment",
+            "image", "build", "command", "volumes", "depends_on", "restart", "ports", "environment", "healthcheck",
         }, name  # fmt: skip
         for volume in service.get("volumes", ()):
             source = volume.split(":")[0]
             assert not source.startswith("./") or (SHIPPED / source).is_file(), volume
+    (image_volume,) = json.loads(re.findall(r"VOLUME (.*)", (ROOT / "docker" / "Dockerfile").read_text())[0])
+    follow = services["follow"]
+    assert follow["volumes"] == [f"follow:{image_volume}"], "only there the user of the image may write"
+    assert Path(follow["command"][-1]).is_relative_to(image_volume)
+    assert (SHIPPED / follow["build"]["context"] / follow["build"]["dockerfile"]).is_file()
+    assert follow["build"]["args"] == {"EXTRAS": "analyze"}
     assert [document["kind"] for document in yaml.safe_load_all((SHIPPED / "kubernetes.yaml").read_text())] == [
         "PersistentVolumeClaim",
         "Deployment",

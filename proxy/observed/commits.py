@@ -9,7 +9,7 @@ from uuid import UUID
 from kohort.protocol.errors import ErrorCode
 
 # errors about the committing member, not the partition
-REFUSED: Final = frozenset({
+MEMBER_ERRORS: Final = frozenset({
     ErrorCode.unknown_member_id, ErrorCode.illegal_generation, ErrorCode.fenced_instance_id,
     ErrorCode.rebalance_in_progress, ErrorCode.stale_member_epoch, ErrorCode.fenced_member_epoch,
 })  # fmt: skip
@@ -37,7 +37,7 @@ def committed_in(
     }
 
 
-def commit_refusal(answer: OffsetCommitResponse) -> ErrorCode | None:
+def find_commit_error(answer: OffsetCommitResponse) -> ErrorCode | None:
     """Return the first such error, or None."""
     errors = (part.error_code for topic in answer.topics for part in topic.partitions)
     return next((error for error in errors if error is not ErrorCode.none), None)

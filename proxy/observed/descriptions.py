@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 FRESH_MS: Final = 1_000  # minimum interval between requests for the same group
 
-AWAY_MS: Final = 5_000
+UNREACHABLE_RETRY_MS: Final = 5_000
 """Retry interval if no coordinator is reachable although one was before."""
 
-REFUSED_MS: Final = 60_000
+ERROR_RETRY_MS: Final = 60_000
 """Retry interval after an error, because the proxy may be granted access meanwhile.
 
 Also if the cluster has never responded, because it closes connections without a login.
 """
 
-REST: Final = 100
+REST_FACTOR: Final = 100
 """Applying descriptions takes at most one part in this many of the time; large ones are requested less often."""
 
 ROUND_MS: Final = 250  # minimum interval between rounds of requests
@@ -37,7 +37,7 @@ MAX_IDS_BYTES: Final = 4 << 20  # limit for the characters of their ids
 
 MAX_LOGGED_REASONS: Final = 100  # reasons that are logged; others are in explanations only
 
-AsksAboutGroups = Callable[[Mapping[str, str]], Awaitable[Mapping[str, GroupAnswer]]]
+DescribeGroups = Callable[[Mapping[str, str]], Awaitable[Mapping[str, GroupAnswer]]]
 """Request descriptions, given group types by id. Groups without one are left out. May raise OSError."""
 
 
@@ -48,18 +48,18 @@ class Descriptions:
         self,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        asks: AsksAboutGroups,
+        describe: DescribeGroups,
         listener: GroupListener,
         changed: Callable[[], None],
     ) -> None:
         """Set up the schedule; `changed` is called after a description was applied."""
         self._loop = loop
         self._clock = clock
-        self._asks = asks
+        self._describe = describe
         self._listener = listener
         self._changed = changed
         self._requested: dict[str, str] = {}
-        self._wanted_bytes = 0  # characters of the ids in it
+        self._requested_bytes = 0  # characters of the ids in it
         self._not_before_ms: dict[str, int] = {}
         self._not_before_bytes = 0
         self._next_round_ms = clock.now_ms()
@@ -69,18 +69,18 @@ class Descriptions:
         self._logged_reasons: set[str] = set()
         self._has_answered = False
 
-    def need(self, group_id: str, kind: str) -> None:
+    def request(self, group_id: str, group_type: str) -> None:
         """Request the description of a group whose observed traffic leaves its state open, as soon as allowed."""
-        is_full = len(self._requested) >= MAX_GROUPS or self._wanted_bytes >= MAX_IDS_BYTES
+        is_full = len(self._requested) >= MAX_GROUPS or self._requested_bytes >= MAX_IDS_BYTES
         if group_id not in self._requested and not is_full:
-            self._requested[group_id] = kind
-            self._wanted_bytes += len(group_id)
+            self._requested[group_id] = group_type
+            self._requested_bytes += len(group_id)
             self._plan(self._due_ms(group_id))
 
-    def look(self, group_id: str, kind: str) -> None:
+    def refresh(self, group_id: str, group_type: str) -> None:
         """Request a fresh description for later readers of a group, unless a recent one exists."""
         if self._due_ms(group_id) <= self._clock.now_ms() and len(self._requested) < MAX_GROUPS_PER_ROUND:
-            self.need(group_id, kind)
+            self.request(group_id, group_type)
 
     def close(self) -> None:
         self._requested = {}
@@ -88,7 +88,7 @@ class Descriptions:
             if timer is not None:
                 timer.cancel()
 
-    # When
+    # Schedule
 
     def _due_ms(self, group_id: str) -> int:
         return max(self._next_round_ms, self._not_before_ms.get(group_id, 0))
@@ -115,7 +115,7 @@ class Descriptions:
             self._plan_next()
             return
         due_bytes = sum(map(len, due))
-        self._wanted_bytes -= due_bytes
+        self._requested_bytes -= due_bytes
         self._not_before_bytes += due_bytes  # an upper bound: ids may repeat
         if len(self._not_before_ms) > MAX_GROUPS or self._not_before_bytes > MAX_IDS_BYTES:
             self._not_before_ms, self._not_before_bytes = {}, due_bytes
@@ -126,38 +126,38 @@ class Descriptions:
         )
         self._task.add_done_callback(lambda _: self._plan_next())
 
-    # Asking
+    # Requests
 
-    async def _request_round(self, kinds: dict[str, str]) -> None:
-        versions = {name: self._listener.version_of(name) for name in kinds}
+    async def _request_round(self, group_types: dict[str, str]) -> None:
+        versions = {name: self._listener.version_of(name) for name in group_types}
         try:
-            answers = await self._asks(kinds)
+            answers = await self._describe(group_types)
         except OSError as error:
-            answers = dict.fromkeys(kinds, unreachable(error))
+            answers = dict.fromkeys(group_types, unreachable(error))
         for group_id, answer in answers.items():
-            self._take(group_id, kinds[group_id], answer, versions[group_id])
+            self._apply(group_id, group_types[group_id], answer, versions[group_id])
             await asyncio.sleep(0)  # clients come in between
         self._changed()
 
-    def _take(self, group_id: str, kind: str, answer: GroupAnswer, version: int) -> None:
+    def _apply(self, group_id: str, group_type: str, answer: GroupAnswer, version: int) -> None:
         self._has_answered |= not answer.is_unreachable
         if answer.described is None:
-            patience_ms = AWAY_MS if answer.is_unreachable and self._has_answered else REFUSED_MS
-            self._not_before_ms[group_id] = self._clock.now_ms() + patience_ms
+            retry_ms = UNREACHABLE_RETRY_MS if answer.is_unreachable and self._has_answered else ERROR_RETRY_MS
+            self._not_before_ms[group_id] = self._clock.now_ms() + retry_ms
             self._listener.not_described(group_id, answer.refusal)
             self._log_reason(group_id, answer.refusal)
             return
-        begun_us = self._clock.now_us()
+        begin_us = self._clock.now_us()
         try:
-            is_taken = self._listener.described(group_id, kind, answer.described, version, begun_us)
+            is_applied = self._listener.described(group_id, group_type, answer.described, version, begin_us)
         except Exception:
             log.error("cannot read the description of a group because of a bug in kohort")
             return
         now_us = self._clock.now_us()
-        rested_ms = (now_us + REST * (now_us - begun_us)) // 1_000
-        self._not_before_ms[group_id] = max(rested_ms, self._not_before_ms[group_id])
-        if not is_taken:
-            self.need(group_id, kind)
+        not_before_ms = (now_us + REST_FACTOR * (now_us - begin_us)) // 1_000
+        self._not_before_ms[group_id] = max(not_before_ms, self._not_before_ms[group_id])
+        if not is_applied:
+            self.request(group_id, group_type)
 
     def _log_reason(self, group_id: str, refusal: str) -> None:
         """Log each reason once, with its first group; explanations have it for every group."""

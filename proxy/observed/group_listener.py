@@ -13,15 +13,15 @@ from kohort.protocol.api_keys import API_BY_KEY, API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.observed import classic_description, classic_joins, classic_traffic, epoch_description
-from kohort.proxy.observed.commits import REFUSED, commit_refusal, committed_in
+from kohort.proxy.observed.commits import MEMBER_ERRORS, committed_in, find_commit_error
 from kohort.proxy.observed.epoch_heartbeats import on_heartbeat_response
 from kohort.proxy.observed.epoch_protocols import EPOCH_PROTOCOLS
 from kohort.proxy.observed.group_memory import GroupMemory
 from kohort.proxy.observed.last_heartbeats import LastHeartbeats
-from kohort.proxy.observed.message_reading import answer_in, request_in
+from kohort.proxy.observed.message_reading import read_request, read_response
 from kohort.proxy.observed.observed_classic_group import COORDINATOR_ERRORS, ObservedClassicGroup
 from kohort.proxy.observed.observed_epoch_group import ObservedEpochGroup
-from kohort.proxy.observed.requests_under_way import RequestsUnderWay
+from kohort.proxy.observed.pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from kohort.proxy.observed.observed_group import Traffic
@@ -76,7 +76,7 @@ class GroupListener:
         self._memory = GroupMemory(self.groups)
         self._groups_of_lines: dict[int, dict[str, AnyObserved]] = {}  # groups observed on a connection, by its number
         self._open: dict[ObservedCall, ObservedClassicGroup] = {}  # JoinGroup and SyncGroup requests without a response
-        self._under_way = RequestsUnderWay()
+        self._pending = PendingRequests()
         # groups for which `settle` may have something to note, by id
         self._unsettled: dict[str, ObservedClassicGroup] = {}
         self._flushed_us = traffic.now_us
@@ -86,19 +86,19 @@ class GroupListener:
     def on_request(self, observed: ObservedCall) -> None:
         key = observed.header.api_key
         if (apply_request := _ON_REQUEST.get(key)) is not None:
-            self._now(observed.requested_us)
-            request = request_in(observed)
+            self._set_now(observed.requested_us)
+            request = read_request(observed)
             if request is not None and (group := self._classic(observed, request.group_id)) is not None:
                 self._open[observed] = group
                 self._unsettled[request.group_id] = group
                 apply_request(group, observed, request)
                 group.version += 1
-        self._under_way.on_request(observed)
+        self._pending.on_request(observed)
 
     def on_response(self, observed: ObservedCall) -> None:
         assert observed.answered_us is not None, "the response is complete"
-        self._now(observed.answered_us)
-        self._under_way.on_response(observed)
+        self._set_now(observed.answered_us)
+        self._pending.on_response(observed)
         key = observed.header.api_key
         if key in _HEARTBEATS and (heartbeat := self._heartbeats.find_repeated(observed)) is not None:
             heartbeat.group.active_us = self.traffic.now_us
@@ -110,7 +110,7 @@ class GroupListener:
     def on_close(self, line: Line) -> None:
         for observed in [call for call in self._open if call.line is line]:
             classic_traffic.on_close(self._open.pop(observed), observed)
-        self._under_way.on_close(line)
+        self._pending.on_close(line)
         self._heartbeats.on_close(line)
         self.traffic.software.pop(line.number, None)
         for group in self._groups_of_lines.pop(line.number, {}).values():
@@ -131,7 +131,7 @@ class GroupListener:
             classic_joins.settle(group, now_us - SETTLED_US)
             if not group.is_unsettled:
                 del self._unsettled[group_id]
-        self._now(now_us)
+        self._set_now(now_us)
         if now_us - self._flushed_us >= STATS_US:
             self._flushed_us = now_us
             self.flush()
@@ -179,7 +179,7 @@ class GroupListener:
             self._heartbeats.add(observed, group, member_id)
 
     def _join_or_sync_group(self, observed: ObservedCall) -> None:
-        group, answer = self._open.pop(observed, None), answer_in(observed)
+        group, answer = self._open.pop(observed, None), read_response(observed)
         if group is not None:
             self._note_response(group, observed, answer)
             _ON_RESPONSE[observed.header.api_key](group, observed, answer)
@@ -188,7 +188,7 @@ class GroupListener:
                 self._unsettled[group.group_id] = group
 
     def _heartbeat(self, observed: ObservedCall) -> None:
-        request, answer = request_in(observed), answer_in(observed)
+        request, answer = read_request(observed), read_response(observed)
         self._heartbeats.remove(observed)
         if request is None or answer is None or answer.error_code in COORDINATOR_ERRORS:
             return
@@ -203,7 +203,7 @@ class GroupListener:
         self._note_change(group, answer.error_code is not ErrorCode.none or group.classic.generation_id != last)
 
     def _leave_group(self, observed: ObservedCall) -> None:
-        request, answer = request_in(observed), answer_in(observed)
+        request, answer = read_request(observed), read_response(observed)
         group = None if request is None else self.groups.get(request.group_id)
         if isinstance(group, ObservedClassicGroup) and answer is not None:
             self._note_response(group, observed, answer)
@@ -211,10 +211,10 @@ class GroupListener:
             self._note_change(group)
 
     def _offset_commit(self, observed: ObservedCall) -> None:
-        request, answer = request_in(observed), answer_in(observed)
+        request, answer = read_request(observed), read_response(observed)
         if request is None or answer is None:
             return
-        committed, error = committed_in(request, answer, self.traffic.topics), commit_refusal(answer)
+        committed, error = committed_in(request, answer, self.traffic.topics), find_commit_error(answer)
         group = self.groups.get(request.group_id)
         if group is None and committed:
             group = self._classic(observed, request.group_id)
@@ -226,7 +226,7 @@ class GroupListener:
             group.offsets |= committed
             group.committed(request.member_id, len(committed))
             group.needs_description |= request.member_id not in group.members and not group.described_us
-        elif error in REFUSED:
+        elif error in MEMBER_ERRORS:
             if isinstance(group, ObservedClassicGroup):
                 classic_traffic.on_commit_error(group, request, error, observed)
             else:
@@ -235,13 +235,13 @@ class GroupListener:
 
     def _offset_fetch(self, observed: ObservedCall) -> None:
         """Note a group that is active but was unknown."""
-        request = request_in(observed)
+        request = read_request(observed)
         for group in () if request is None else request.groups:
             if group.group_id not in self.groups:
                 self._needs(group.group_id, CLASSIC if group.member_id is None else CONSUMER)
 
     def _epoch_heartbeat(self, observed: ObservedCall) -> None:
-        request, answer = request_in(observed), answer_in(observed)
+        request, answer = read_request(observed), read_response(observed)
         self._heartbeats.remove(observed)
         if request is None or answer is None or answer.error_code in COORDINATOR_ERRORS:
             return
@@ -258,14 +258,14 @@ class GroupListener:
             self._remember(observed, group, request.member_id)
 
     def _delete_groups(self, observed: ObservedCall) -> None:
-        answer = answer_in(observed)
+        answer = read_response(observed)
         for result in () if answer is None else answer.results:
             if result.error_code is ErrorCode.none and (group := self.groups.get(result.group_id)) is not None:
                 group.deleted()
                 self.forget(result.group_id)
 
     def _api_versions(self, observed: ObservedCall) -> None:
-        request = request_in(observed)
+        request = read_request(observed)
         if request is not None and request.client_software_name:
             software = f"{request.client_software_name}/{request.client_software_version}"
             self.traffic.software[observed.line.number] = software
@@ -273,7 +273,7 @@ class GroupListener:
     def _metadata(self, observed: ObservedCall) -> None:
         if observed.answer is None or len(observed.answer) > MAX_METADATA_BYTES:
             return
-        answer = answer_in(observed)
+        answer = read_response(observed)
         for topic in () if answer is None else answer.topics:
             if topic.topic_id is not None and topic.name:
                 self.traffic.topics[topic.topic_id] = topic.name
@@ -302,9 +302,9 @@ class GroupListener:
         group = self.groups[group_id]
         if group.group_type != group_type:
             return True
-        if self._under_way.may_change(group_id):
+        if self._pending.may_change(group_id):
             return False
-        self._now(now_us)
+        self._set_now(now_us)
         if isinstance(group, ObservedClassicGroup):
             return classic_description.apply_description(group, description)
         return epoch_description.apply_description(group, description)
@@ -361,7 +361,7 @@ class GroupListener:
         if node_id != NO_NODE:
             group.node_id = node_id
 
-    def _now(self, moment_us: int) -> None:
+    def _set_now(self, moment_us: int) -> None:
         self.traffic.now_us = moment_us
 
 

@@ -15,7 +15,7 @@ FRESH_MS: Final = 1_000  # newer end offsets are not requested again
 
 MAX_PARTITIONS: Final = 10_000  # end offsets that are kept; all are dropped beyond that
 
-AsksForEnds = Callable[[Iterable["TopicPartition"]], Awaitable[Mapping["TopicPartition", int]]]
+FetchEndOffsets = Callable[[Iterable["TopicPartition"]], Awaitable[Mapping["TopicPartition", int]]]
 """Request end offsets. Partitions without one are left out. May raise OSError."""
 
 
@@ -23,15 +23,15 @@ class LogEnds:
     """Known end offsets, with the times of the requests."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, asks: AsksForEnds, changed: Callable[[], None]
+        self, loop: asyncio.AbstractEventLoop, clock: Clock, fetch: FetchEndOffsets, changed: Callable[[], None]
     ) -> None:
         """Set up without end offsets; `changed` is called when any has changed."""
         self._loop = loop
         self._clock = clock
-        self._asks = asks
+        self._fetch = fetch
         self._changed = changed
         self._ends: dict[TopicPartition, int] = {}
-        self._asked_ms: dict[TopicPartition, int] = {}
+        self._requested_ms: dict[TopicPartition, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     def lag_of(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -51,17 +51,19 @@ class LogEnds:
         if self._task is not None and not self._task.done():
             return
         now_ms = self._clock.now_ms()
-        stale = [partition for partition in partitions if now_ms - self._asked_ms.get(partition, -FRESH_MS) >= FRESH_MS]
+        stale = [
+            partition for partition in partitions if now_ms - self._requested_ms.get(partition, -FRESH_MS) >= FRESH_MS
+        ]
         if not stale:
             return
-        if len(self._asked_ms) > MAX_PARTITIONS:
-            self._ends, self._asked_ms = {}, {}
-        self._asked_ms |= dict.fromkeys(stale, now_ms)
+        if len(self._requested_ms) > MAX_PARTITIONS:
+            self._ends, self._requested_ms = {}, {}
+        self._requested_ms |= dict.fromkeys(stale, now_ms)
         self._task = self._loop.create_task(self._request(stale))
 
     async def _request(self, partitions: list[TopicPartition]) -> None:
         try:
-            ends = await self._asks(partitions)
+            ends = await self._fetch(partitions)
         except OSError:
             return  # clients receive the error themselves; known ends stay, and the request is retried
         for partition in partitions:

@@ -22,7 +22,7 @@ BODY_AT: Final = 2 * INT.size  # end of the length and the correlation id of a r
 _NO_CORRELATION: Final = bytes(INT.size)
 
 
-def request_in(observed: ObservedCall) -> Any:
+def read_request(observed: ObservedCall) -> Any:
     """Return the request, or None if it can't be read: it is of a newer version, or has too many elements."""
     header = observed.header
     try:
@@ -32,7 +32,7 @@ def request_in(observed: ObservedCall) -> Any:
         return None
 
 
-def answer_in(observed: ObservedCall) -> Any:
+def read_response(observed: ObservedCall) -> Any:
     """Return the response, or None if it is unreadable or was not copied."""
     if observed.answer is None:
         return None

@@ -20,12 +20,12 @@ from kohort.proxy.observed.observed_group import Traffic
 
 if TYPE_CHECKING:
     from kohort.control.waiting import Waiters
-    from kohort.proxy.observed.descriptions import AsksAboutGroups
-    from kohort.proxy.observed.log_ends import AsksForEnds
+    from kohort.proxy.observed.descriptions import DescribeGroups
+    from kohort.proxy.observed.log_ends import FetchEndOffsets
     from kohort.proxy.tap import Tap
 
-SOON_S: Final = SETTLED_US / 1_000_000
-NOW_AND_THEN_S: Final = 5.0  # interval of counters and of forgetting silent groups
+SETTLE_DELAY_S: Final = SETTLED_US / 1_000_000
+CHECK_INTERVAL_S: Final = 5.0  # interval of counters and of forgetting silent groups
 
 
 class ObservedGroups:
@@ -37,8 +37,8 @@ class ObservedGroups:
         clock: Clock,
         tap: Tap,
         waiters: Waiters,
-        ends: AsksForEnds,
-        answers: AsksAboutGroups,
+        ends: FetchEndOffsets,
+        answers: DescribeGroups,
     ) -> None:
         """Start to listen.
 
@@ -54,21 +54,21 @@ class ObservedGroups:
         self.recorder.listen(lambda _: waiters.look())
         self.recorder.start()
         traffic = Traffic(self.group_events, clock.epoch_ms, clock.now_us())
-        self.listener = GroupListener(traffic, self._changed, self._needs)
+        self.listener = GroupListener(traffic, self._changed, self._request_description)
         self.descriptions = Descriptions(loop, clock, answers, self.listener, self._changed)
         self.log_ends = LogEnds(loop, clock, ends, waiters.look)
         self._loop = loop
         self._tap = tap
-        self._soon: asyncio.TimerHandle | None = None
-        self._later = loop.call_later(NOW_AND_THEN_S, self._now_and_then)
+        self._settle_timer: asyncio.TimerHandle | None = None
+        self._check_timer = loop.call_later(CHECK_INTERVAL_S, self._check)
         tap.listen(self.listener)
 
     def close(self) -> None:
         """Stop listening and report the counted events."""
         self._tap.leave(self.listener)
-        self._later.cancel()
-        if self._soon is not None:
-            self._soon.cancel()
+        self._check_timer.cancel()
+        if self._settle_timer is not None:
+            self._settle_timer.cancel()
         self.log_ends.close()
         self.descriptions.close()
         self.listener.settle(self.clock.now_us())
@@ -88,19 +88,19 @@ class ObservedGroups:
             events.close()
 
     def _changed(self) -> None:
-        if self._soon is None and self.listener.is_unsettled:
-            self._soon = self._loop.call_later(SOON_S, self._settle)
+        if self._settle_timer is None and self.listener.is_unsettled:
+            self._settle_timer = self._loop.call_later(SETTLE_DELAY_S, self._settle)
         self.waiters.look()
 
-    def _needs(self, group_id: str, kind: str) -> None:
-        self.descriptions.need(group_id, kind)
+    def _request_description(self, group_id: str, group_type: str) -> None:
+        self.descriptions.request(group_id, group_type)
 
     def _settle(self) -> None:
-        self._soon = None
+        self._settle_timer = None
         self.listener.settle(self.clock.now_us())
 
-    def _now_and_then(self) -> None:
-        self._later = self._loop.call_later(NOW_AND_THEN_S, self._now_and_then)
+    def _check(self) -> None:
+        self._check_timer = self._loop.call_later(CHECK_INTERVAL_S, self._check)
         self.listener.settle(self.clock.now_us())
         for group in self.listener.undescribed_groups:
-            self._needs(group.group_id, group.group_type)
+            self._request_description(group.group_id, group.group_type)

@@ -106,7 +106,7 @@ class ProxyGroup(AnyGroup):
         """Return what is known of the group. Its description is requested in the background, unless it is recent."""
         group = self._groups.listener.groups.get(self.id)
         if group is not None:
-            self._groups.descriptions.look(self.id, group.group_type)
+            self._groups.descriptions.refresh(self.id, group.group_type)
         return group
 
     def _view(self) -> GroupView | None:

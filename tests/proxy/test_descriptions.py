@@ -12,12 +12,12 @@ from kohort.base.logs import log
 from kohort.proxy.group_questions import GroupAnswer
 from kohort.proxy.observed import descriptions
 from kohort.proxy.observed.descriptions import (
-    AWAY_MS,
+    ERROR_RETRY_MS,
     FRESH_MS,
     MAX_GROUPS_PER_ROUND,
     MAX_IDS_BYTES,
-    REFUSED_MS,
     ROUND_MS,
+    UNREACHABLE_RETRY_MS,
     Descriptions,
 )
 from tests.support.manual_clock import ManualClock
@@ -85,14 +85,14 @@ class Asking:
 
 async def test_group_is_described_every_second() -> None:
     asking = Asking()
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     assert await asking.after(0) == [["g"]]
     assert asking.heard == [("g", "as it is")]
-    asking.descriptions.look("g", "classic")
+    asking.descriptions.refresh("g", "classic")
     assert await asking.after(FRESH_MS) == [], "reading a fresh description sends no query"
-    asking.descriptions.look("g", "classic")
+    asking.descriptions.refresh("g", "classic")
     assert await asking.after(0) == [["g"]]
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     assert await asking.after(FRESH_MS // 2) == []
     assert await asking.after(FRESH_MS // 2) == [["g"]], "needed descriptions are requested after the second"
 
@@ -100,7 +100,7 @@ async def test_group_is_described_every_second() -> None:
 async def test_stale_response_is_requested_again() -> None:
     asking = Asking()
     asking.is_taken = False
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     assert await asking.after(3 * FRESH_MS) == [["g"]] * 4
     asking.is_taken = True
     assert await asking.after(3 * FRESH_MS) == [["g"]]
@@ -109,9 +109,9 @@ async def test_stale_response_is_requested_again() -> None:
 async def test_slow_group_is_polled_less_often() -> None:
     asking = Asking()
     asking.taking_ms = 20
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     await asking.after(0)
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     assert await asking.after(2 * FRESH_MS - STEP_MS) == []
     assert await asking.after(STEP_MS) == [["g"]]
 
@@ -119,28 +119,28 @@ async def test_slow_group_is_polled_less_often() -> None:
 async def test_many_groups_are_batched() -> None:
     asking = Asking()
     for number in range(2 * MAX_GROUPS_PER_ROUND + 1):
-        asking.descriptions.need(f"g{number}", "classic")
+        asking.descriptions.request(f"g{number}", "classic")
     assert [len(item) for item in await asking.after(0)] == [MAX_GROUPS_PER_ROUND]
     assert [len(item) for item in await asking.after(2 * ROUND_MS)] == [MAX_GROUPS_PER_ROUND, 1]
 
 
-@pytest.mark.parametrize(("is_unreachable", "length_ms"), [(True, AWAY_MS), (False, REFUSED_MS)])
+@pytest.mark.parametrize(("is_unreachable", "length_ms"), [(True, UNREACHABLE_RETRY_MS), (False, ERROR_RETRY_MS)])
 async def test_error_is_logged_once(monkeypatch: Any, is_unreachable: bool, length_ms: int) -> None:
     lines: list[str] = []
     monkeypatch.setattr(log, "warning", lambda text, **_: lines.append(text))
     asking = Asking()
-    asking.descriptions.need("answered", "classic")
+    asking.descriptions.request("answered", "classic")
     await asking.after(ROUND_MS)
     asking.heard.clear()
     asking.answer = GroupAnswer(None, "because", is_unreachable)
     for name in ("g", "h"):
-        asking.descriptions.need(name, "classic")
+        asking.descriptions.request(name, "classic")
     assert await asking.after(0) == [["g", "h"]]
     assert asking.heard == [("g", "because"), ("h", "because")]
     for _ in range(3):
-        asking.descriptions.look("g", "classic")
+        asking.descriptions.refresh("g", "classic")
         assert await asking.after(FRESH_MS) == []
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     assert await asking.after(length_ms - 4 * FRESH_MS) == []
     assert await asking.after(FRESH_MS) == [["g"]]
     assert lines == ["cannot describe group g: because; only traffic through the proxy is known"]
@@ -149,11 +149,11 @@ async def test_error_is_logged_once(monkeypatch: Any, is_unreachable: bool, leng
 async def test_unreachable_cluster_fails_all_groups() -> None:
     asking = Asking()
     asking.problem = TimeoutError()
-    asking.descriptions.need("g", "classic")
+    asking.descriptions.request("g", "classic")
     await asking.after(0)
     assert asking.heard == [("g", "no answer")]
-    asking.descriptions.need("g", "classic")
-    assert await asking.after(REFUSED_MS - ROUND_MS) == [], "perhaps it hangs up on who does not log in"
+    asking.descriptions.request("g", "classic")
+    assert await asking.after(ERROR_RETRY_MS - ROUND_MS) == [], "perhaps it hangs up on who does not log in"
     assert await asking.after(ROUND_MS) == [["g"]]
 
 
@@ -162,8 +162,8 @@ async def test_processing_bug_does_not_end_polling(monkeypatch: Any) -> None:
     monkeypatch.setattr(log, "error", lambda text, **_: lines.append(text))
     asking = Asking()
     monkeypatch.setattr(asking, "described", lambda *_: 1 / 0)
-    asking.descriptions.need("g", "classic")
-    asking.descriptions.need("h", "classic")
+    asking.descriptions.request("g", "classic")
+    asking.descriptions.request("h", "classic")
     await asking.after(0)
     assert lines == ["cannot read the description of a group because of a bug in kohort"] * 2
 
@@ -172,18 +172,18 @@ async def test_at_most_so_many_are_remembered(monkeypatch: Any) -> None:
     monkeypatch.setattr(descriptions, "MAX_GROUPS", 3)
     asking = Asking()
     for number in range(5):
-        asking.descriptions.need(f"g{number}", "classic")
+        asking.descriptions.request(f"g{number}", "classic")
     assert await asking.after(0) == [["g0", "g1", "g2"]]
     asking.descriptions.close()
-    asking.descriptions.look("g9", "classic")
+    asking.descriptions.refresh("g9", "classic")
     assert len(asking.rounds) == 1
 
 
 async def test_ids_are_bounded_by_bytes() -> None:
     asking = Asking()
     for number in range(300):
-        asking.descriptions.need(f"{number:05}".ljust(32_000, "g"), "classic")
+        asking.descriptions.request(f"{number:05}".ljust(32_000, "g"), "classic")
     assert len(asking.descriptions._requested) == MAX_IDS_BYTES // 32_000 + 1
     await asking.after(10_000)
     assert sum(map(len, asking.descriptions._not_before_ms)) <= MAX_IDS_BYTES
-    assert asking.descriptions._wanted_bytes == 0
+    assert asking.descriptions._requested_bytes == 0

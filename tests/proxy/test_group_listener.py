@@ -62,7 +62,7 @@ def test_member_removal_needs_cluster_confirmation() -> None:
 def test_repeated_heartbeat_is_not_decoded(monkeypatch: Any) -> None:
     passing = Passing()
     passing.beats("ada")
-    monkeypatch.setattr(group_listener, "request_in", lambda observed: 1 / 0)
+    monkeypatch.setattr(group_listener, "read_request", lambda observed: 1 / 0)
     for _ in range(3):
         passing.beats("ada")
     monkeypatch.undo()

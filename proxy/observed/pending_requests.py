@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.proxy.observed.epoch_protocols import EPOCH_PROTOCOLS
-from kohort.proxy.observed.message_reading import request_in
+from kohort.proxy.observed.message_reading import read_request
 
 if TYPE_CHECKING:
     from kohort.proxy.tap import Line, ObservedCall
@@ -17,7 +17,7 @@ CHANGING: Final = frozenset(
 )  # without JoinGroup and SyncGroup, which wait: a classic group tracks those itself
 
 
-class RequestsUnderWay:
+class PendingRequests:
     """Observed requests without a response."""
 
     def __init__(self) -> None:
@@ -36,5 +36,5 @@ class RequestsUnderWay:
     def may_change(self, group_id: str) -> bool:
         """Return whether any of them is about a group."""
         name = group_id.encode()
-        about = (request_in(request) for request in self._requests if name in request.request)
+        about = (read_request(request) for request in self._requests if name in request.request)
         return any(request is not None and request.group_id == group_id for request in about)

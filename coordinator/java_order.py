@@ -1,6 +1,6 @@
 """Iteration order of Kafka's hash maps, which decides between equally good assignments."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
@@ -9,6 +9,7 @@ T = TypeVar("T")
 _FEWEST_BUCKETS = 16
 _LOAD_FACTOR = 0.75
 _GOLDEN = -7046029254386353131  # multiplier of Fibonacci hashing in 64 bits
+_64_BITS = (1 << 64) - 1
 
 
 def in_map_order(
@@ -30,11 +31,13 @@ def in_map_order(
     ordered = list(items)
     if computed:
         ordered.reverse()
-    buckets = buckets_for(len(ordered) + concurrent - computed, capacity=capacity)
-    return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
+    last_bucket = buckets_for(len(ordered) + concurrent - computed, capacity=capacity) - 1
+    # `bucket_of` without a call for each item
+    buckets = [(number ^ (number & 0xFFFFFFFF) >> 16) & last_bucket for number in map(hash_of, ordered)]
+    return _sorted_by(buckets, ordered)
 
 
-def buckets_for(count: int, *, capacity: int) -> int:
+def buckets_for(count: int, *, capacity: int = _FEWEST_BUCKETS) -> int:
     """Return the number of buckets of a `HashMap` that was created for `capacity` items and has `count`."""
     buckets = 1 << max(capacity - 1, 0).bit_length()
     while count > _LOAD_FACTOR * buckets:
@@ -61,8 +64,13 @@ def in_assignors_order(earlier: Iterable[T], added: Iterable[T], hash_of: Callab
         most: Maximum number of members so far, including `added`.
     """
     members, newcomers = list(earlier), list(added)
-    table = most if most > len(members) + len(newcomers) else len(members)  # who joins is not in the table yet
+    table = most_in_table(len(members), len(newcomers), most)
     return in_map_order([*in_table_order(members, hash_of, table), *newcomers], hash_of)
+
+
+def most_in_table(earlier: int, added: int, most: int) -> int:
+    """Return the maximum number of members so far in Kafka's table, in which those that join are not yet."""
+    return most if most > earlier + added else earlier
 
 
 def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 0) -> list[T]:
@@ -76,10 +84,26 @@ def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 
     """
     reversed_items = list(items)
     reversed_items.reverse()
+    shift = 64 - table_bits(max(len(reversed_items), most))
+    # `slot_of` without a call for each item
+    slots = [(number * _GOLDEN & _64_BITS) >> shift for number in map(hash_of, reversed_items)]
+    return _sorted_by(slots, reversed_items)
+
+
+def table_bits(most: int) -> int:
+    """Return the binary logarithm of the number of slots of a `TimelineHashMap` that has had that many items."""
     bits = 1
-    while (max(len(reversed_items), most) + 1) * _LOAD_FACTOR > 1 << bits:
+    while (most + 1) * _LOAD_FACTOR > 1 << bits:
         bits += 1
-    return sorted(reversed_items, key=lambda item: (hash_of(item) * _GOLDEN & (1 << 64) - 1) >> 64 - bits)
+    return bits
+
+
+def slot_of(hash_code: int, bits: int) -> int:
+    return (hash_code * _GOLDEN & _64_BITS) >> 64 - bits
+
+
+def _sorted_by(keys: Sequence[int], items: Sequence[T]) -> list[T]:
+    return [items[number] for number in sorted(range(len(items)), key=keys.__getitem__)]
 
 
 def hash_of_partition(topic_hash: int, partition: int) -> int:

@@ -10,8 +10,9 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_config import ConsumerConfig
 from kohort.coordinator.consumer.consumer_group_records import CONSUMER_RECORDS
-from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.consumer.subscribers import Subscribers
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.groups.group import CONSUMER
@@ -26,6 +27,7 @@ class ConsumerGroup(ModernGroup):
     """Members, targets and patterns of one group, with indexes for fast lookups."""
 
     __slots__ = (
+        "added",
         "assignors",
         "classic_count",
         "ids",
@@ -35,6 +37,7 @@ class ConsumerGroup(ModernGroup):
         "regex_counts",
         "regexes",
         "resolving",
+        "subscribers",
     )
 
     group_type = CONSUMER
@@ -48,10 +51,12 @@ class ConsumerGroup(ModernGroup):
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
+        self.added = 0  # number of members that were ever added
         self.owners: dict[UUID, dict[int, str]] = {}  # member ID by topic and partition, until the partition is revoked
-        # existing topics by the names and pattern matches of a subscription; see `targets.topic_ids`
+        # existing topics by the names and pattern matches of a subscription; see `topic_ids`
         self.ids: dict[tuple[tuple[str, ...], tuple[str, ...]], frozenset[UUID]] = {}
         self.ids_version: int | None = None  # version of the topics for which `ids` is valid
+        self.subscribers = Subscribers()
         self.regex_counts: Counter[str] = Counter()  # number of subscribers by pattern
         self.assignors: Counter[str] = Counter()  # votes for server-side assignors
         self.classic_count = 0  # members that use the classic protocol
@@ -107,6 +112,20 @@ class ConsumerGroup(ModernGroup):
             return metadata.topic_names
         return {*metadata.topic_names, *resolved.topics}
 
+    def topic_ids(self, metadata: MemberMetadata) -> frozenset[UUID]:
+        """Return the existing topics of a member's subscription, cached for all equal subscriptions."""
+        topics = self.coordinator.topics
+        if self.ids_version != topics.version or len(self.ids) > 2 * len(self.members):
+            self.ids.clear()
+            self.ids_version = topics.version
+        resolved = self.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
+        subscription = metadata.topic_names, () if resolved is None else resolved.topics
+        ids = self.ids.get(subscription)
+        if ids is None:
+            existing = (topics.by_name(name) for names in subscription for name in names)
+            ids = self.ids[subscription] = frozenset(topic.topic_id for topic in existing if topic is not None)
+        return ids
+
     def is_in_use(self, topic: str) -> bool:
         return topic in self.names or any(topic in regex.topics for regex in self.regexes.values())
 
@@ -132,10 +151,12 @@ class ConsumerGroup(ModernGroup):
         self.rebuild_indexes()
 
     def new_member(self, member_id: str, metadata: MemberMetadata) -> ConsumerMember:
-        return ConsumerMember(member_id, metadata)
+        self.added += 1
+        return ConsumerMember(member_id, metadata, self.added)
 
     def _set_other(self, change: Change) -> Any:
         if change.kind is Kind.REGEX and change.name is not None:
+            self.subscribers.forget_topics()
             return set_value(self.regexes, change.name, change.value)
         return None
 
@@ -148,8 +169,19 @@ class ConsumerGroup(ModernGroup):
         if metadata.classic is not None:
             self.classic_count += by
 
+    def _set_member(self, member_id: str, value: Any) -> Any:
+        self.subscribers.move(member_id)
+        self.subscribers.forget(member_id)
+        return super()._set_member(member_id, value)
+
+    def _set_target(self, member_id: str, target: Target | None) -> Any:
+        self.subscribers.forget(member_id)
+        return super()._set_target(member_id, target)
+
     def _replace_current(self, member: ConsumerMember, assignment: CurrentAssignment) -> None:
         old_assignment = member.current
+        if old_assignment is FIRST or assignment is FIRST:
+            self.subscribers.move(member.member_id)
         is_kept = old_assignment.assigned is assignment.assigned or old_assignment.assigned == assignment.assigned
         # Skip the indexes if nothing moves: a UUID takes long to hash.
         if old_assignment.revoking or assignment.revoking or not is_kept:

@@ -25,6 +25,7 @@ class ConsumerMember(ModernMember):
         "current",
         "join_timer",
         "metadata",
+        "number",
         "stats",
         "steady_assignment",
         "sync_timer",
@@ -33,10 +34,11 @@ class ConsumerMember(ModernMember):
 
     first = FIRST
 
-    def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
+    def __init__(self, member_id: str, metadata: MemberMetadata, number: int = 0) -> None:
         super().__init__(member_id)
         self.metadata = metadata
-        self.current = current
+        self.number = number  # grows with each member that is added to the group
+        self.current = FIRST
         self.join_timer: DelayedOperation | None = None  # removes a classic member that should rejoin and does not
         self.sync_timer: DelayedOperation | None = None  # removes a classic member that joined and does not sync
         # Statistics of its heartbeats and commits, while there is an event source.

@@ -4,7 +4,6 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
-from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, Owned
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_values import Target
@@ -31,7 +30,7 @@ def steady_assignment(group: ConsumerGroup, member: ConsumerMember) -> SteadyAss
     current, metadata = member.current, member.metadata
     if current.state is not MemberState.STABLE:
         return None
-    assigned, target, subscribed = current.assigned, group.target_of(member.member_id), topic_ids(group, metadata)
+    assigned, target, subscribed = current.assigned, group.target_of(member.member_id), group.topic_ids(metadata)
     steady = member.steady_assignment
     if steady is None or not steady.is_of(assigned, metadata, target, subscribed):
         if not _is_equal(target, assigned) or not target.keys() <= subscribed:

@@ -10,7 +10,6 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.values import CurrentAssignment, Owned
 from kohort.coordinator.modern.modern_values import Target
 
@@ -39,7 +38,7 @@ def next_assignment(
         group.target_epoch,
         reported=reported,
         subscription_changed=subscription_changed,
-        subscribed=topic_ids(group, member.metadata),
+        subscribed=group.topic_ids(member.metadata),
         free_of=free_of,
     )
 

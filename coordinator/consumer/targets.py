@@ -1,26 +1,26 @@
 """Computation of the target assignment (consumer-groups §10)."""
 
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_member import FIRST
-from kohort.coordinator.consumer.values import MemberMetadata
 from kohort.coordinator.groups.group_placement import java_hash
-from kohort.coordinator.java_order import hash_of_id, in_assignors_order, in_map_order, in_table_order
+from kohort.coordinator.java_order import hash_of_id, in_map_order, in_table_order
 from kohort.coordinator.modern.group_changes import GroupChanges
-from kohort.coordinator.modern.modern_group import hash_of_member
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import targets_of
+
+_NUMBER: Final = attrgetter("int")  # UUIDs compare more slowly than their numbers
 
 
 class Inputs(NamedTuple):
     """Inputs of a target assignment."""
 
     assignor: str
-    members: dict[str, Subscriber]  # by ID, in Kafka's order
+    members: list[Subscriber]  # in Kafka's order
     counts: dict[UUID, int]  # number of partitions by topic, in Kafka's order
     homogeneous: bool  # whether all members subscribe to the same topics
 
@@ -38,57 +38,31 @@ def compute(
     """
     observer = group.coordinator.observer
     began_us = observer.measured_from_us()
-    counts = _counts(group)
-    members: dict[str, Subscriber] = {}
-    for member_id in _in_order(group):
-        metadata = group.members[member_id].metadata
-        topics = topic_ids(group, metadata)
-        members[member_id] = Subscriber(member_id, metadata.instance_id, topics, group.target_of(member_id))
-    ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
     preparation = group.preparation
     targets: dict[str, Target] | None = {}
-    if members:
-        inputs = Inputs(preferred_assignor(group, own_vote), members, ordered, homogeneous)
-        steps = ASSIGNORS[inputs.assignor](list(members.values()), ordered, homogeneous)
+    if group.members:
+        assignor = preferred_assignor(group, own_vote)
+        inputs = Inputs(assignor, group.subscribers.in_order(group), _counts(group), homogeneous)
+        steps = ASSIGNORS[assignor](inputs.members, inputs.counts, homogeneous)
         targets = targets_of(group, inputs, steps, now_ms)
     if targets is None:
         return
-    changes.set_targets({member_id: targets.get(member_id, {}) for member_id in members}, now_ms)
+    changes.set_targets(targets, now_ms)
     changes.assignor_us = observer.measured_us(began_us)
     if preparation is not None and preparation.targets is targets:
         changes.assignor_us += preparation.spent_us
 
 
-def _in_order(group: ConsumerGroup) -> list[str]:
-    assigned = [member for member in group.members.values() if member.current is not FIRST]
-    new_members = [member for member in group.members.values() if member.current is FIRST]
-    return [
-        member.member_id for member in in_assignors_order(assigned, new_members, hash_of_member, group.most_members)
-    ]
-
-
 def _counts(group: ConsumerGroup) -> dict[UUID, int]:
-    subscribed = {
-        (member.metadata.topic_names, member.metadata.topic_regex): member.metadata for member in group.members.values()
-    }
-    names = {name for metadata in subscribed.values() for name in group.names_of(metadata)}
-    topics = (group.coordinator.topics.by_name(name) for name in names)
-    return {topic.topic_id: topic.partitions for topic in topics if topic is not None}
-
-
-def topic_ids(group: ConsumerGroup, metadata: MemberMetadata) -> frozenset[UUID]:
-    """Return the existing topics of a member's subscription, cached for all equal subscriptions."""
-    topics = group.coordinator.topics
-    if group.ids_version != topics.version or len(group.ids) > 2 * len(group.members):
-        group.ids.clear()
-        group.ids_version = topics.version
-    resolved = group.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
-    subscription = metadata.topic_names, () if resolved is None else resolved.topics
-    ids = group.ids.get(subscription)
-    if ids is None:
-        existing = (topics.by_name(name) for names in subscription for name in names)
-        ids = group.ids[subscription] = frozenset(topic.topic_id for topic in existing if topic is not None)
-    return ids
+    """Return the number of partitions of each topic that members subscribe to, in Kafka's order."""
+    names = set(group.names)
+    for regex in group.regex_counts:
+        resolved = group.regexes.get(regex)
+        if resolved is not None:
+            names.update(resolved.topics)
+    topics = map(group.coordinator.topics.by_name, names)
+    counts = {topic.topic_id: topic.partitions for topic in topics if topic is not None}
+    return {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts, key=_NUMBER), hash_of_id)}
 
 
 def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str:

@@ -4,8 +4,9 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, IntEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
@@ -85,10 +86,12 @@ class ModernGroup(Group):
         "coordinator",
         "epoch",
         "event_state",
+        "hashed_topics",
         "members",
         "metadata_hash",
         "most_members",
         "names",
+        "newest_epoch",
         "preparation",
         "settled",
         "static_members",
@@ -115,6 +118,8 @@ class ModernGroup(Group):
         self.static_members: dict[str, str] = {}  # member ID by group instance ID
         self.names: Counter[str] = Counter()  # number of members that subscribe to a topic by its name
         self.settled = 0  # number of members that have reached the target
+        self.newest_epoch = 0  # newest epoch that a member has had
+        self.hashed_topics: tuple[int, frozenset[str], int] | None = None  # see `current_hash`
         # Version of the topics when the group last checked its own; None if it must check again.
         self.checked_version: int | None = None
         self.most_members = 0  # maximum number of members so far: it determines Kafka's iteration order
@@ -185,9 +190,17 @@ class ModernGroup(Group):
         return self.names
 
     def current_hash(self) -> int:
-        """Return the hash of the topics that the group reads as they are now."""
-        topics = map(self.coordinator.topics.by_name, self.subscribed_names())
-        return group_hash(topic for topic in topics if topic is not None)
+        """Return the hash of the topics that the group reads as they are now.
+
+        Members that join or leave rarely change it: the last one is kept with the version of the topics and the names.
+        """
+        topics, names, hashed = self.coordinator.topics, frozenset(self.subscribed_names()), self.hashed_topics
+        if hashed is not None and hashed[0] == topics.version and hashed[1] == names:
+            return hashed[2]
+        existing = map(topics.by_name, names)
+        metadata_hash = group_hash(topic for topic in existing if topic is not None)
+        self.hashed_topics = topics.version, names, metadata_hash
+        return metadata_hash
 
     def next_epoch(self) -> Any:
         """Return the value of the record that gives the group a new epoch."""
@@ -312,7 +325,7 @@ class ModernGroup(Group):
         if kind is kinds.CURRENT:
             return self._set_current(name, value)
         if kind is kinds.TARGET:
-            return set_value(self.targets, name, value)
+            return self._set_target(name, value)
         return self._set_member(name, value) if kind is kinds.MEMBER else self._set_other(change)
 
     def _set_other(self, change: Change) -> object:
@@ -337,8 +350,13 @@ class ModernGroup(Group):
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
         old_epoch = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
         self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
-        self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
+        self.settled = 0
+        if self.target_epoch <= self.newest_epoch:  # otherwise no member has that epoch yet
+            self.settled = sum([member.has_reached(self.target_epoch) for member in self.members.values()])
         return old_epoch
+
+    def _set_target(self, member_id: str, target: Any) -> Any:
+        return set_value(self.targets, member_id, target)
 
     def _set_member(self, member_id: str, value: Any) -> Any:
         member = self.members.get(member_id)
@@ -391,6 +409,7 @@ class ModernGroup(Group):
         old_assignment, first = member.current, member.first
         self.settled -= member.has_reached(self.target_epoch)
         self._replace_current(member, first if value is None else value)
+        self.newest_epoch = max(self.newest_epoch, member.current.epoch)
         self.settled += member.has_reached(self.target_epoch)
         return None if old_assignment is first else old_assignment
 
@@ -411,9 +430,7 @@ def _instance_of(metadata: Any) -> str | None:
     return instance_id
 
 
-def hash_of_member(member: Any) -> int:
-    hash_code: int = member.java_hash
-    return hash_code
+hash_of_member: Final[Callable[[Any], int]] = attrgetter("java_hash")
 
 
 def add_to(counter: Counter[str], name: str, by: int) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.modern.modern_group import FIRST_EPOCH
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
@@ -55,7 +54,7 @@ def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> s
     computed then (consumer-groups §17.2 rule 5).
     """
     has_target = {
-        (topic_id, number): topic_id in topic_ids(group, member.metadata)
+        (topic_id, number): topic_id in group.topic_ids(member.metadata)
         for member_id, member in group.members.items()
         for topic_id, numbers in group.target_of(member_id).items()
         for number in numbers

@@ -28,4 +28,5 @@ def assign_ranges(members: Sequence[Subscriber], counts: Mapping[UUID, int], hom
             end = start + quota + (position < extra)
             targets[number][topic_id] = frozenset(range(start, end))
             start = end
-    return {member.member_id: target for member, target in zip(ordered, targets, strict=True)}
+    by_id = {member.member_id: target for member, target in zip(ordered, targets, strict=True)}
+    return {member.member_id: by_id[member.member_id] for member in members}

@@ -7,7 +7,7 @@ from uuid import UUID
 from kohort.coordinator.modern.modern_values import Target
 
 # A running assignor. It yields the effort since the last yield: a unit is a partition that was examined, about 0.1
-# microseconds. It returns the target of each member by its ID.
+# microseconds. It returns the target of each member by its ID, in the order of the members.
 Assigning = Generator[int, None, dict[str, Target]]
 
 

@@ -8,12 +8,15 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
 from kohort.coordinator.modern.modern_values import Target
 
 BALANCING_ROUNDS = 16  # maximum number of rounds over all topics if subscriptions differ
+
+EFFORT_OF_A_STEP = 1_000  # least effort that is reported at a time while the members are counted
 
 EFFORT_OF_A_MOVE = 40  # moving a partition to another member takes as long as examining this many
 
@@ -29,54 +32,70 @@ class _Equal:
     def __init__(self, members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> None:
         self._members = members
         self._counts = {topic_id: count for topic_id, count in counts.items() if topic_id in members[0].topics}
+        self._quota, self._extras = divmod(sum(self._counts.values()), len(members))
         self._targets: dict[str, Target] = {}
         # Unassigned partitions, followed by those that are taken from members with too many.
         self._pool: list[tuple[UUID, list[int]]] = []
 
     def assign(self) -> Assigning:
         """Keep what fits the quota of each member, and fill the others from the pool."""
-        owned: dict[UUID, set[int]] = defaultdict(set)
-        for subscriber in self._members:
-            for topic_id, partitions in subscriber.target.items():
-                owned[topic_id] |= partitions
-        for topic_id, count in self._counts.items():
-            yield count
-            self._pool.append((topic_id, _missing(count, owned.get(topic_id))))
-        quota, extras = divmod(sum(self._counts.values()), len(self._members))
+        sizes = yield from self._take_over()
+        quota, extras, effort = self._quota, self._extras, 0
         unfilled: list[tuple[str, int]] = []
-        for number, member in enumerate(self._members):
-            size = sum(map(len, member.target.values()))
-            yield size
+        for number, (member_id, size) in enumerate(zip(self._targets, sizes, strict=True)):
             holds_extra = extras > 0
-            missing = self._keep(member, size, quota + holds_extra)
-            if missing and holds_extra and len(self._members) - number > extras:
+            missing = quota + holds_extra - size
+            if missing < 0:
+                effort += size
+                self._cut(member_id, quota + holds_extra)
+            elif missing and holds_extra and len(sizes) - number > extras:
                 # A later member may own that many already; the last ones must take what is left.
                 missing -= 1
                 holds_extra = False
-            if missing:
-                unfilled.append((member.member_id, missing))
+            if missing > 0:
+                unfilled.append((member_id, missing))
             extras -= holds_extra
+        yield effort
         yield from self._fill(unfilled)
         return self._targets
 
-    def _keep(self, member: Subscriber, size: int, quota: int) -> int:
-        """Keep up to `quota` of a member's `size` partitions and return the number of missing ones."""
-        target = member.target
-        if not target.keys() <= self._counts.keys():
-            target = {topic_id: parts for topic_id, parts in target.items() if topic_id in self._counts}
-            size = sum(map(len, target.values()))
-        if size <= quota:
+    def _take_over(self) -> Generator[int, None, list[int]]:
+        """Keep the previous targets, put unassigned partitions into the pool, and return the sizes of the targets."""
+        # By the number of the topic's ID: a UUID takes long to hash, and there is one for each member.
+        owned: dict[int, list[frozenset[int]]] = {topic_id.int: [] for topic_id in self._counts}
+        sizes: list[int] = []
+        effort = 0
+        for member in self._members:
+            target, size = member.target, 0
+            for topic_id, partitions in target.items():
+                owned_of_topic = owned.get(topic_id.int)
+                if owned_of_topic is not None:
+                    owned_of_topic.append(partitions)
+                    size += len(partitions)
+                else:  # the topic does not exist any more, or is not subscribed
+                    target = {kept_id: kept for kept_id, kept in target.items() if kept_id in self._counts}
             self._targets[member.member_id] = target
-            return quota - size
+            sizes.append(size)
+            effort += size
+            if effort > EFFORT_OF_A_STEP:
+                yield effort
+                effort = 0
+        for topic_id, count in self._counts.items():
+            yield count + effort
+            effort = 0
+            self._pool.append((topic_id, _missing(count, set().union(*owned[topic_id.int]))))
+        return sizes
+
+    def _cut(self, member_id: str, quota: int) -> None:
+        """Keep `quota` partitions of a member and put the others into the pool."""
         kept: dict[UUID, frozenset[int]] = {}
-        for topic_id, partitions in target.items():
+        for topic_id, partitions in self._targets[member_id].items():
             ordered = sorted(partitions)
             if quota:
                 kept[topic_id] = frozenset(ordered[:quota])
             self._pool.append((topic_id, ordered[quota:]))
             quota -= min(quota, len(ordered))
-        self._targets[member.member_id] = kept
-        return 0
+        self._targets[member_id] = kept
 
     def _fill(self, unfilled: Iterable[tuple[str, int]]) -> Generator[int, None, None]:
         pool = iter(self._pool)
@@ -102,7 +121,7 @@ _NO_PARTITIONS: frozenset[int] = frozenset()
 
 
 def _missing(count: int, owned: set[int] | None) -> list[int]:
-    return sorted(set(range(count)) - owned) if owned else list(range(count))
+    return list(filterfalse(owned.__contains__, range(count))) if owned else list(range(count))
 
 
 class _Unequal:

@@ -62,7 +62,7 @@ def test_changed_members_restart_preparation() -> None:
     assert first.targets is None, "no heartbeat waits for it"
     ada.acts()
     assert has(world, ada.member_id) + has(world, bob.member_id) == sum(LARGE.values())
-    assert second.targets == assign("uniform", list(second.inputs.members.values()), second.inputs.counts, True)
+    assert second.targets == assign("uniform", second.inputs.members, second.inputs.counts, True)
 
 
 def test_it_ends_with_its_group() -> None:

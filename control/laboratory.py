@@ -27,7 +27,7 @@ from kohort.coordinator.at_once import at_once
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.groups.group import CLASSIC
-from kohort.coordinator.modern.session_timers import keep_alive
+from kohort.coordinator.modern.membership import keep_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
     from kohort.coordinator.groups.forgotten_groups import ForgottenGroups
-    from kohort.coordinator.modern.group_changes import GroupChanges
+    from kohort.coordinator.modern.group_changes import GroupChanges, WriteQueue
     from kohort.coordinator.modern.modern_group import ModernGroup
-    from kohort.coordinator.modern.writing import WriteQueue
     from kohort.coordinator.share.persister import Persister
     from kohort.coordinator.share.share_group import ShareGroup
     from kohort.coordinator.share_partitions.record_observer import RecordObserver

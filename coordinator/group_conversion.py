@@ -20,8 +20,8 @@ from kohort.coordinator.group_succession import give_back_unless_written, move_o
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER
 from kohort.coordinator.modern.group_changes import Conversion, GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, not_of_type
+from kohort.coordinator.modern.membership import keep_alive, stop_all
 from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEpoch
-from kohort.coordinator.modern.session_timers import keep_alive, stop_all
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,

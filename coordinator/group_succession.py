@@ -85,7 +85,7 @@ def move_offsets(source: Group, target: Group) -> None:
 def give_back_unless_written(group: ModernGroup, classic: ClassicGroup, changes: GroupChanges) -> None:
     """Restore the group in place of the classic one if the changes cannot be written.
 
-    Then the classic group's own changes since are not written either (`modern/writing.py`).
+    Then the classic group's own changes since are not written either (`modern/group_changes.py`).
     """
 
     def undo(now_ms: int) -> None:

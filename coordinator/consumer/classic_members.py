@@ -20,16 +20,17 @@ from kohort.coordinator.effects import Cause, Reply
 from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal
-from kohort.coordinator.modern.session_timers import (
+from kohort.coordinator.modern.membership import (
     cause_of,
     expire_member,
+    find_or_replace,
     keep_alive,
+    new_member_id,
     remove_members,
     start,
     stop,
     watch_revocation,
 )
-from kohort.coordinator.modern.static_members import find_or_replace, new_member_id
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
@@ -88,7 +89,7 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
             _advance(group, member, changes, owned, False, now_ms)
         _answer_as_classic(group, member, changes, request, joiner, now_ms, epoch_before, rebalance)
         return None
-    if group.is_target_due(group.coordinator.wall_ms(now_ms)):
+    if group.is_target_due(now_ms):
         compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=metadata.assignor)
     _advance(group, member, changes, owned, subscribed.changed, now_ms)
     _answer_when_written(group, member, changes, request, joiner, now_ms)

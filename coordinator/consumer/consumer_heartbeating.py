@@ -12,9 +12,8 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.next_epoch import NextEpoch, steady_assignment
 from kohort.coordinator.consumer.patterns import find_regex_error
 from kohort.coordinator.consumer.reconciling import next_assignment
-from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
-from kohort.coordinator.consumer.subscribing import subscribe
+from kohort.coordinator.consumer.subscribing import resolve_if_due, subscribe
 from kohort.coordinator.consumer.targets import changes_assignor, compute
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
@@ -24,9 +23,8 @@ from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.epoch_heartbeat import Heartbeat, Sender
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_full
+from kohort.coordinator.modern.membership import cause_of, extend_session, find_or_replace
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.modern.session_timers import cause_of, extend_session
-from kohort.coordinator.modern.static_members import find_or_replace
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -49,8 +47,8 @@ def consumer_group_heartbeat(
     refusal = check_request(coordinator.settings, request, sender.version)
     if refusal is not None:
         return refused(refusal)
-    group = coordinator.consumer_group(request.group_id) if request.member_epoch > 0 else None
-    if group is not None:
+    group = coordinator.groups.get(request.group_id) if request.member_epoch > 0 else None
+    if isinstance(group, ConsumerGroup):
         member = _with_nothing_new(group, request, sender)
         if member is not None:
             if member.has_reached(group.epoch):
@@ -73,8 +71,12 @@ def nothing_new(
 
     `request` has been validated (`checks.py`), except for its epoch.
     """
-    group = coordinator.consumer_group(request.group_id)
-    if group is None or request.member_epoch != group.epoch or group.group_id in coordinator.unwritten:
+    group = coordinator.groups.get(request.group_id)
+    if (
+        not isinstance(group, ConsumerGroup)
+        or request.member_epoch != group.epoch
+        or group.group_id in coordinator.unwritten
+    ):
         return None
     member = _with_nothing_new(group, request, sender)
     if member is None or not member.has_reached(group.epoch):
@@ -240,7 +242,7 @@ class ConsumerHeartbeat(Heartbeat):
 
     def update_target(self) -> Refusal | None:
         group = self.group
-        if group.is_target_due(self.coordinator.wall_ms(self.now_ms)):
+        if group.is_target_due(self.now_ms):
             vote = self.member.metadata.assignor
             compute(group, self.changes, self.now_ms, homogeneous=self.is_homogeneous, own_vote=vote)
         return None

@@ -19,10 +19,17 @@ from kohort.coordinator.modern.group_refusals import (
     type_missing,
     unknown_state,
 )
+from kohort.coordinator.modern.membership import (
+    cause_of,
+    find_member,
+    keep_alive,
+    leave_temporarily,
+    new_member_id,
+    remove_members,
+    watch_revocation,
+)
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
-from kohort.coordinator.modern.session_timers import cause_of, keep_alive, remove_members, watch_revocation
-from kohort.coordinator.modern.static_members import find_member, leave_temporarily, new_member_id
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The changes that one request makes to a group: applied at once, written as one batch, undone if the write fails.
 
 As in Kafka, later requests see changes that are not written yet, and build on them (consumer-groups §19). They are
-written afterwards, and fail if the earlier write fails (`writing.py`). Hence no request is answered before everything
+written afterwards, and fail if the earlier write fails (`WriteQueue`). Hence no request is answered before everything
 that it depends on is written.
 """
 
@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mypy_extensions import mypyc_attr
 
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.effects import Cause, Transition
+from kohort.coordinator.effects import Append, Cause, Transition
+from kohort.coordinator.groups.group_host import GroupHost
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import Change, Record, TargetEpoch
-from kohort.coordinator.modern.writing import WriteQueue
-from kohort.protocol.batches import encode_record
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
+
+# Maximum size of a batch with the changes of several requests. The changes of one request are never split.
+MAX_BATCH_BYTES = 64 * 1024
 
 
 class Conversion(NamedTuple):
@@ -211,7 +214,7 @@ class GroupChanges:
         group.checked_version = None
         for undo in reversed(self._undos):
             undo(now_ms)
-        from kohort.coordinator.modern.session_timers import resume_timers  # rarely needed
+        from kohort.coordinator.modern.membership import resume_timers  # rarely needed
 
         resume_timers(group, members, now_ms)
         group.coordinator.observer.taken_back(group)
@@ -224,3 +227,82 @@ class GroupChanges:
             members = len(group.members)
             transition = Transition(group.group_id, group.partition, *names, group.epoch, members, cause)
             group.coordinator.effects.append(transition)
+
+
+class WriteQueue:
+    """The batch in progress and the changes behind it, in order. A group without unwritten changes has no queue.
+
+    One batch is written at a time. Changes made meanwhile wait for the next batch: they build on the first one, and
+    must not be in the log without it. If a batch cannot be written, everything behind it is undone without being
+    written, as in Kafka's `CoordinatorRuntime`.
+    """
+
+    __slots__ = ("_behind", "_coordinator", "_under_way", "last")
+
+    def __init__(self, coordinator: GroupHost, changes: GroupChanges, now_ms: int) -> None:
+        self.last = changes  # the latest changes of the group
+        self._coordinator = coordinator
+        self._under_way: list[GroupChanges] = []
+        self._behind: list[GroupChanges | Append] = [changes]
+        self._write_next(now_ms)
+
+    def add(self, changes: GroupChanges) -> None:
+        self.last = changes
+        self._behind.append(changes)
+
+    def put_behind(self, append: Append) -> None:
+        """Queue another record, for example that of a classic group that has replaced this group.
+
+        It is written after the changes before it, and fails if they fail.
+        """
+        self._behind.append(append)
+
+    def _write_next(self, now_ms: int) -> None:
+        """Write the next batch. The queue does not wait for other records, because nothing builds on them."""
+        coordinator, behind = self._coordinator, self._behind
+        while behind and isinstance(behind[0], Append):
+            coordinator.effects.append(behind.pop(0))  # type: ignore[arg-type]
+        if not behind:
+            del coordinator.unwritten[self.last.group.group_id]
+            return
+        partition = self.last.group.partition
+        coordinator.append(partition, self._next_batch(), now_ms, self._on_written)
+
+    def _next_batch(self) -> EncodedRecords:
+        bodies: list[bytes] = []
+        size = 0
+        while self._behind and not isinstance(changes := self._behind[0], Append):
+            more = changes.encoded(len(bodies))
+            size += sum(map(len, more))
+            if self._under_way and size > MAX_BATCH_BYTES:
+                break
+            bodies += more
+            self._under_way.append(changes)
+            del self._behind[0]
+        return EncodedRecords(b"".join(bodies), len(bodies))
+
+    def _on_written(self, error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none:
+            self._fail(error, now_ms)
+            return
+        written, self._under_way = self._under_way, []
+        last_offset = self._coordinator.appended_offset
+        for changes in reversed(written):
+            changes.last_offset = last_offset
+            last_offset = None if last_offset is None else last_offset - changes.record_count
+        self._write_next(now_ms)
+        for changes in written:
+            changes.answer(error, now_ms)
+
+    def _fail(self, error: ErrorCode, now_ms: int) -> None:
+        coordinator = self._coordinator
+        failed = [*self._under_way, *self._behind]
+        del coordinator.unwritten[self.last.group.group_id]
+        for entry in reversed(failed):
+            if not isinstance(entry, Append):
+                entry.undo(now_ms)
+        for entry in failed:
+            if isinstance(entry, Append):
+                coordinator.conclude(entry.token, error, now_ms)
+            else:
+                entry.answer(error, now_ms)

@@ -206,14 +206,16 @@ class ModernGroup(Group):
         """Return the value of the record that gives the group a new epoch."""
         return GroupEpoch(self.epoch + 1, self.current_hash())
 
-    def is_target_due(self, wall_ms: int) -> bool:
+    def is_target_due(self, now_ms: int) -> bool:
         """Return whether a target is due and the last one is old enough."""
-        return self.target_epoch < self.epoch and not self.is_target_young(wall_ms)
+        return self.target_epoch < self.epoch and not self.is_target_young(now_ms)
 
-    def is_target_young(self, wall_ms: int) -> bool:
+    def is_target_young(self, now_ms: int) -> bool:
         """Return whether the assignment interval since the last target has not passed (KIP-1263)."""
         interval_ms: int = self.config.assignment_interval_ms
-        return bool(self.target_timestamp_ms and interval_ms) and wall_ms < self.target_timestamp_ms + interval_ms
+        if not self.target_timestamp_ms or not interval_ms:
+            return False
+        return self.coordinator.wall_ms(now_ms) < self.target_timestamp_ms + interval_ms
 
     def remember_topic_changes(self) -> None:
         """Prepare the removal of a member, which computes a new hash.

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from kohort.coordinator.modern.membership import begin_timers, stop_all
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.modern.modern_values import Change
-from kohort.coordinator.modern.session_timers import begin_timers, stop_all
 from kohort.protocol.records.record_reader import RecordReader
 
 if TYPE_CHECKING:

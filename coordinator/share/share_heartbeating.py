@@ -85,7 +85,7 @@ class ShareHeartbeat(Heartbeat):
         return None
 
     def update_target(self) -> Refusal | None:
-        if self.group.is_target_due(self.coordinator.wall_ms(self.now_ms)):
+        if self.group.is_target_due(self.now_ms):
             compute(self.group, self.changes, self.now_ms)
         return None
 

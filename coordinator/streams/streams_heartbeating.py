@@ -9,8 +9,8 @@ from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.modern.epoch_heartbeat import Heartbeat, Sender
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.group_refusals import Refusal, group_full, not_of_type
+from kohort.coordinator.modern.membership import find_or_replace
 from kohort.coordinator.modern.modern_group import ModernGroup
-from kohort.coordinator.modern.static_members import find_or_replace
 from kohort.coordinator.offsets.offsets_topic_records import is_storable
 from kohort.coordinator.streams.streams_checks import UNFORESEEN, check_epoch, check_request, check_tasks
 from kohort.coordinator.streams.streams_endpoints import NotConfigured

@@ -51,7 +51,7 @@ def update_target(
         return (DELAYED_AT_FIRST,)
     if group.target_epoch >= group.epoch:
         return ()
-    if group.is_target_young(group.coordinator.wall_ms(now_ms)):
+    if group.is_target_young(now_ms):
         return (DELAYED_BY_INTERVAL,)
     compute(group, changes, topology, now_ms)
     return ()
@@ -126,7 +126,7 @@ class InitialDelay(DelayedOperation):
         group = self._group
         topology = group.configured
         is_due = group.is_there and group.members and group.target_epoch < group.epoch
-        if topology is None or not is_due or group.is_target_young(group.coordinator.wall_ms(now_ms)):
+        if topology is None or not is_due or group.is_target_young(now_ms):
             return
         changes = GroupChanges(group)
         compute(group, changes, topology, now_ms)

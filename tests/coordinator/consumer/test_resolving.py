@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kohort.coordinator.consumer.patterns import matcher
-from kohort.coordinator.consumer.resolving import NAMES_AT_ONCE
+from kohort.coordinator.consumer.subscribing import NAMES_AT_ONCE
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ConsumerWorld
 
@@ -28,7 +28,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return noted
 
-    monkeypatch.setattr("kohort.coordinator.consumer.resolving.matcher", noting)
+    monkeypatch.setattr("kohort.coordinator.consumer.subscribing.matcher", noting)
     return names
 
 

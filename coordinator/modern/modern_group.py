@@ -213,9 +213,8 @@ class ModernGroup(Group):
     def is_target_young(self, now_ms: int) -> bool:
         """Return whether the assignment interval since the last target has not passed (KIP-1263)."""
         interval_ms: int = self.config.assignment_interval_ms
-        if not self.target_timestamp_ms or not interval_ms:
-            return False
-        return self.coordinator.wall_ms(now_ms) < self.target_timestamp_ms + interval_ms
+        due_ms = self.target_timestamp_ms + interval_ms
+        return bool(self.target_timestamp_ms and interval_ms) and self.coordinator.wall_ms(now_ms) < due_ms
 
     def remember_topic_changes(self) -> None:
         """Prepare the removal of a member, which computes a new hash.
@@ -352,9 +351,9 @@ class ModernGroup(Group):
     def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
         old_epoch = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
         self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
-        self.settled = 0
-        if self.target_epoch <= self.newest_epoch:  # otherwise no member has that epoch yet
-            self.settled = sum([member.has_reached(self.target_epoch) for member in self.members.values()])
+        # If no member has such a new epoch yet, skip the search: it takes longer the more members there are.
+        members = self.members.values() if self.target_epoch <= self.newest_epoch else ()
+        self.settled = sum([member.has_reached(self.target_epoch) for member in members])
         return old_epoch
 
     def _set_target(self, member_id: str, target: Any) -> Any:
@@ -365,7 +364,7 @@ class ModernGroup(Group):
         old_metadata = None if member is None else member.metadata
         if old_metadata is not None:
             self._count(old_metadata, -1)
-            instance_id = _instance_of(old_metadata)
+            instance_id: str | None = getattr(old_metadata, "instance_id", None)  # members of share groups have none
             if instance_id is not None and self.static_members.get(instance_id) == member_id:
                 del self.static_members[instance_id]
         if value is None:
@@ -375,7 +374,7 @@ class ModernGroup(Group):
                 del self.members[member_id]
             return old_metadata
         self._count(value, 1)
-        instance_id = _instance_of(value)
+        instance_id = getattr(value, "instance_id", None)
         if instance_id is not None:
             self.static_members[instance_id] = member_id
         if member is None:
@@ -425,11 +424,6 @@ class ModernGroup(Group):
 
     def _disown(self, member: Any) -> None:
         """Remove what `_own` has added."""
-
-
-def _instance_of(metadata: Any) -> str | None:
-    instance_id: str | None = getattr(metadata, "instance_id", None)  # members of share groups have none
-    return instance_id
 
 
 hash_of_member: Final[Callable[[Any], int]] = attrgetter("java_hash")

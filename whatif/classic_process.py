@@ -89,6 +89,10 @@ class ClassicProcess(ConsumerProcess):
             or (library.writes_user_data and settings.assignor in ("sticky", "cooperative-sticky")),
         )
 
+    @property
+    def is_settled(self) -> bool:
+        return self.member.phase == SYNCED and not self.joining and super().is_settled
+
     def _poll_protocol(self) -> bool:
         if self.member.phase == OUT and not self.joining:
             self._prepare_join()
@@ -184,7 +188,7 @@ class ClassicProcess(ConsumerProcess):
     def _start_heartbeats(self) -> None:
         if self._beat is not None:
             self._beat.cancel()
-        delay_ms = self.cluster.delay(self.library.heartbeat_delay_ms)
+        delay_ms = self.delay(self.library.heartbeat_delay_ms)
         self._beat = self.after(self.settings.heartbeat_ms + delay_ms, self._send_heartbeat)
 
     def _send_heartbeat(self) -> None:

@@ -5,13 +5,16 @@ An event of a process is a plain callback of the virtual cluster. The protocol i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from operator import itemgetter
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.calling import Caller
-from kohort.whatif.clients.client_libraries import LIBRARIES, Library
+from kohort.whatif.clients.client_libraries import LIBRARIES, Library, Span
 from kohort.whatif.clients.group_member import Said
+from kohort.whatif.virtual_cluster import REQUEST_MS, WRITE_MS
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
 RETRY_MS = 100  # retry.backoff.ms
 FETCH_MS = (1, 6)  # from an append to the records at a waiting client
 CLOSE_MS = (1, 8)
+LONGEST_REQUEST_MS = 2 * REQUEST_MS[1] + WRITE_MS
 # A refresh of metadata is requested between two polls of the network, after the age is reached, and the next age counts
 # from its response.
 METADATA_DELAY_MS = (150, 450)
+
+Batch = dict[int, tuple[int, int]]  # first offset and the one after the last, by partition
 
 
 class ConsumerProcess:
@@ -35,7 +41,9 @@ class ConsumerProcess:
         self.cluster: VirtualCluster = run.cluster
         self.library = self._choose_library(settings)
         self.member = self._new_member()
-        self.connection = run.cluster.connect(Caller(name))
+        # A process has its own delays: how often another one draws does not change them.
+        self._draw = Random(run.cluster.random.getrandbits(64)).random
+        self.connection = run.cluster.connect(Caller(name), self.delay)
         self.alive = True
         self.is_fatal = False
         self.is_frozen = False
@@ -49,14 +57,14 @@ class ConsumerProcess:
         self.pending: dict[int, int] = {}  # offsets of finished batches that are not committed
         self.next_commit_ms = 0
         self._deferred: list[Callable[[], None]] = []  # work for the application's thread
+        self._runs_deferred = False
         self._wake: Scheduled | None = None
         self._beat: Scheduled | None = None
         self._expiry: Scheduled | None = None
         self._commit_in_flight = False
-        startup = self.cluster.delay(self.library.startup_ms) if startup_ms is None else startup_ms
-        self.metadata_due_ms = (
-            self.cluster.now_ms + startup + settings.metadata_ms + run.cluster.delay(METADATA_DELAY_MS)
-        )
+        self._ahead_ms = 0  # the process has played quiet time until then
+        startup = self.delay(self.library.startup_ms) if startup_ms is None else startup_ms
+        self.metadata_due_ms = self.cluster.now_ms + startup + settings.metadata_ms + self.delay(METADATA_DELAY_MS)
         self.partitions_known = run.cluster.topics.partitions_of(run.script.topic)
         self.after(startup, self._begin)
 
@@ -76,11 +84,25 @@ class ConsumerProcess:
         """Return the request with which the process leaves when it closes."""
         raise NotImplementedError
 
+    def _send_heartbeat(self) -> None:
+        raise NotImplementedError
+
     def _on_poll_timeout(self) -> None:
         """Handle an application that does not poll within max.poll.interval.ms."""
         raise NotImplementedError
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the process only reads, commits and sends heartbeats until something happens to it."""
+        is_undisturbed = not (self.is_frozen or self.stop_requested or self.slow_ms)
+        return is_undisturbed and not self._deferred and self._expiry is None
+
     # Time
+
+    def delay(self, span: Span) -> int:
+        """Return a random duration."""
+        low, high = span
+        return low + int(self._draw() * (high - low + 1))
 
     def after(self, ms: int, call: Callable[[], None]) -> Scheduled:
         """Schedule a call unless the process ends before."""
@@ -121,36 +143,41 @@ class ConsumerProcess:
         """Look for work in the poll call: on entry, and when something has woken it."""
         if not self.in_poll or not self.alive:
             return
-        while self._deferred:
+        self._runs_deferred = True
+        while self._deferred and self.in_poll:
             self._deferred.pop(0)()
-            if not self.in_poll:
-                return
+        self._runs_deferred = False
+        if not self.in_poll:
+            return
         self._refresh_metadata()
         can_read = self._poll_protocol()
         self._commit_by_interval()
         if not self.in_poll:
             return
-        if can_read and self._take_batch():
+        if can_read and (self._play_quiet_time() or self._take_batch()):
             return
         self._await_work(can_read)
 
     def _await_work(self, can_read: bool) -> None:
         now_ms = self.cluster.now_ms
-        wake_ms = now_ms + 60_000
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self.after(self._next_wake_ms(can_read, now_ms) - now_ms, self._woken)
+
+    def _next_wake_ms(self, can_read: bool, now_ms: int) -> int:
+        """Return the time at which a poll call that found nothing looks for work again."""
+        wake_ms: int = now_ms + 60_000
         if can_read:
             for partition, offset in self.read.items():
                 times = self.run.script.arrivals.get(partition)
                 if times is not None and offset < len(times):
-                    arrival_ms = times[offset] + self.cluster.delay(FETCH_MS)
+                    arrival_ms = times[offset] + self.delay(FETCH_MS)
                     wake_ms = min(wake_ms, max(arrival_ms, self.ready_ms[partition]))
         if self.slow_ms or self.stop_requested:
             wake_ms = min(wake_ms, self.poll_end_ms)
         if self.settings.auto_commit_ms:
-            wake_ms = min(wake_ms, max(self.next_commit_ms, now_ms + 1))
-        wake_ms = min(wake_ms, max(self.metadata_due_ms, now_ms + 1))
-        if self._wake is not None:
-            self._wake.cancel()
-        self._wake = self.after(max(wake_ms - now_ms, 1), self._woken)
+            wake_ms = min(wake_ms, self.next_commit_ms)
+        return max(min(wake_ms, self.metadata_due_ms), now_ms + 1)
 
     def _woken(self) -> None:
         self._wake = None
@@ -179,7 +206,7 @@ class ConsumerProcess:
 
     def wake(self) -> None:
         """Let a waiting poll call look for work: a response has arrived."""
-        if self.in_poll:
+        if self.in_poll and not self._runs_deferred and self.cluster.now_ms >= self._ahead_ms:
             self._continue_poll()
 
     def in_application(self, call: Callable[[], None]) -> None:
@@ -194,42 +221,114 @@ class ConsumerProcess:
         self.busy_until_ms = now_ms + ms
         timeout_ms = self.polled_at_ms + self.settings.max_poll_ms
         if self.busy_until_ms > timeout_ms:
-            self._expiry = self.after(max(timeout_ms - now_ms, 0), self._on_poll_timeout)
+            self._expire_at(timeout_ms)
         self.after(ms, on_done)
 
     def _take_batch(self) -> bool:
         """Return records to the application, and let it work on them. Return False without records."""
-        script, now_ms = self.run.script, self.cluster.now_ms
-        batch: dict[int, tuple[int, int]] = {}
+        batch = self._next_batch(self.cluster.now_ms)
+        if batch:
+            self._return_batch(batch)
+        return bool(batch)
+
+    def _next_batch(self, now_ms: int) -> Batch:
+        script, arrivals = self.run.script, self.run.script.arrivals
+        batch: Batch = {}
         remaining = self.settings.max_poll_records
         for partition in self._in_turn():
-            first = self.read[partition]
             if self.ready_ms[partition] > now_ms or remaining <= 0:
                 continue
-            count = min(script.appended(partition, now_ms - 1) - first, remaining)
-            if count > 0:
+            first, times = self.read[partition], arrivals.get(partition, ())
+            if first < len(times) and times[first] < now_ms:
+                count = min(script.appended(partition, now_ms - 1) - first, remaining)
                 batch[partition] = first, first + count
                 remaining -= count
-        if not batch:
-            return False
+        return batch
+
+    def _return_batch(self, batch: Batch) -> None:
         self.in_poll = False
-        work_ms = self.slow_ms + script.work_ms
+        self.polled_at_ms = self.poll_end_ms - self.run.script.poll_ms  # a long wait consists of several polls
+        work_ms = self.slow_ms + self._read_batch(batch, self.cluster.now_ms)
         self.slow_ms = 0
-        records = 0
-        for partition, (first, end) in batch.items():
-            self.read[partition] = end
-            records += end - first
-            self.run.count_read(partition, first, end)
-        work_ms += records * script.work_per_record_ms
         poison = self.run.poison
         if poison is not None and poison.partition in batch:
             first, end = batch[poison.partition]
             if first <= poison.offset < end:
                 self.after(work_ms, lambda: self._digest(batch, poison.work_ms))
                 self._expect_expiry(work_ms + poison.work_ms)
-                return True
+                return
         self._work(work_ms, lambda: self._finish(batch))
+
+    def _read_batch(self, batch: Batch, now_ms: int) -> int:
+        """Move the positions behind a batch. Return the time that the work on it takes."""
+        records = 0
+        for partition, (first, end) in batch.items():
+            self.read[partition] = end
+            records += end - first
+            self.run.count_read(partition, first, end, now_ms)
+        return self._work_ms(records)
+
+    def _work_ms(self, records: int) -> int:
+        work_ms: int = self.run.script.work_ms + records * self.run.script.work_per_record_ms
+        return work_ms
+
+    def _play_quiet_time(self) -> bool:
+        """Read, work, commit and send heartbeats until something else may happen, without an event for each step.
+
+        Times and random delays are those of the events. Of the requests, the coordinator receives the last ones only.
+        Return False if this is not possible now.
+        """
+        run, begin_ms, beat = self.run, self.cluster.now_ms, self._beat
+        if self.connection.is_busy or self._wake is not None or beat is None:
+            return False
+        commits_each_batch = self.settings.auto_commit_ms is None
+        until_ms = min(run.quiet_until_ms(), self.metadata_due_ms, begin_ms + self.settings.max_poll_ms)
+        if not commits_each_batch:
+            until_ms = min(until_ms, self.next_commit_ms)
+        offsets: dict[int, int] = {}
+        now_ms, committed_ms, beaten_ms, beat_ms = begin_ms, 0, 0, beat.at_ms
+        while True:
+            self._ahead_ms = now_ms
+            batch = self._next_batch(now_ms)
+            if not batch:
+                now_ms = self._next_wake_ms(True, now_ms)
+                while beat_ms + LONGEST_REQUEST_MS < min(now_ms, until_ms):
+                    next_beat_ms = beat_ms + self.settings.heartbeat_ms + self.delay(self.library.heartbeat_delay_ms)
+                    beaten_ms, beat_ms = beat_ms + self.delay(REQUEST_MS), next_beat_ms
+                    self.delay(REQUEST_MS)
+                if now_ms >= min(until_ms, beat_ms):
+                    self._wake = self.after(now_ms - begin_ms, self._woken)
+                    break
+                continue
+            work_ms = self._work_ms(sum(end - first for first, end in batch.values()))
+            if now_ms + work_ms + LONGEST_REQUEST_MS >= min(until_ms, beat_ms):
+                self._resume(batch, now_ms - begin_ms)
+                break
+            self._read_batch(batch, now_ms)
+            now_ms += work_ms
+            self._record_progress(batch, now_ms)
+            if commits_each_batch:
+                committed_ms = now_ms + self.delay(REQUEST_MS)
+                now_ms = committed_ms + WRITE_MS + self.delay(REQUEST_MS)
+                run.commit(self.pending, now_ms)
+                offsets |= self.pending
+                self.pending.clear()
+            self.polled_at_ms = now_ms
+        requests = [(committed_ms, self.member.commit_all(run.script.topic, offsets))] if offsets else []
+        if beaten_ms:
+            beat.cancel()
+            self._beat = self.after(beat_ms - begin_ms, self._send_heartbeat)
+            requests.append((beaten_ms, self.member.beat()))
+        for arrival_ms, request in sorted(requests, key=itemgetter(0)):
+            self.connection.send_ahead(request, arrival_ms)
         return True
+
+    def _resume(self, batch: Batch, after_ms: int) -> None:
+        """Continue with a batch, as an event."""
+        if after_ms:
+            self.after(after_ms, lambda: self._return_batch(batch))
+        else:
+            self._return_batch(batch)
 
     def _in_turn(self) -> list[int]:
         """Return the owned partitions in the order in which their records are returned."""
@@ -240,7 +339,7 @@ class ConsumerProcess:
             return partitions[turn:] + partitions[:turn]
         return partitions
 
-    def _digest(self, batch: Mapping[int, tuple[int, int]], ms: int) -> None:
+    def _digest(self, batch: Batch, ms: int) -> None:
         """Process a poisoned record in steps, since it may be removed meanwhile."""
         if ms <= 0 or self.run.poison is None:
             self._finish(batch)
@@ -250,15 +349,21 @@ class ConsumerProcess:
     def _expect_expiry(self, ms: int) -> None:
         timeout_ms = self.polled_at_ms + self.settings.max_poll_ms
         if self.cluster.now_ms + ms > timeout_ms:
-            self._expiry = self.after(timeout_ms - self.cluster.now_ms, self._on_poll_timeout)
+            self._expire_at(timeout_ms)
 
-    def _finish(self, batch: Mapping[int, tuple[int, int]]) -> None:
-        now_ms = self.cluster.now_ms
+    def _expire_at(self, timeout_ms: int) -> None:
+        self.run.end_quiet_time()
+        self._expiry = self.after(max(timeout_ms - self.cluster.now_ms, 0), self._on_poll_timeout)
+
+    def _record_progress(self, batch: Batch, now_ms: int) -> None:
         for partition, (_, end) in batch.items():
             self.run.progress.setdefault(partition, []).append((now_ms, end))
             if partition in self.read:
                 self.pending[partition] = end
         self.run.worked[self.name] = now_ms
+
+    def _finish(self, batch: Batch) -> None:
+        self._record_progress(batch, self.cluster.now_ms)
         if self.settings.auto_commit_ms is None:
             self._commit(self.poll)
         else:
@@ -278,7 +383,7 @@ class ConsumerProcess:
                 for partition, offset in offsets.items():
                     if self.pending.get(partition) == offset:
                         del self.pending[partition]
-                self.run.commit(offsets)
+                self.run.commit(offsets, self.cluster.now_ms)
             elif error in (E.unknown_member_id, E.illegal_generation, E.fenced_instance_id):
                 self.pending.clear()
             on_done()
@@ -311,7 +416,7 @@ class ConsumerProcess:
 
             def answered(error: E) -> None:
                 if error is E.none:
-                    self.run.commit(offsets)
+                    self.run.commit(offsets, self.cluster.now_ms)
                 else:
                     self.pending = offsets | self.pending
 
@@ -328,7 +433,7 @@ class ConsumerProcess:
             self.ready_ms.pop(partition, None)
             self.pending.pop(partition, None)
         now_ms = self.cluster.now_ms
-        ready_ms = now_ms + self.cluster.delay(self.library.first_fetch_ms)
+        ready_ms = now_ms + self.delay(self.library.first_fetch_ms)
         for partition in owned - self.read.keys():
             self.read[partition] = self.cluster.committed(self.run.script.topic, partition)
             self.ready_ms[partition] = ready_ms
@@ -338,7 +443,7 @@ class ConsumerProcess:
         now_ms = self.cluster.now_ms
         if now_ms < self.metadata_due_ms:
             return
-        self.metadata_due_ms = now_ms + self.settings.metadata_ms + self.cluster.delay(METADATA_DELAY_MS)
+        self.metadata_due_ms = now_ms + self.settings.metadata_ms + self.delay(METADATA_DELAY_MS)
         count = self.cluster.topics.partitions_of(self.run.script.topic)
         if count != self.partitions_known:
             self.partitions_known = count
@@ -364,7 +469,7 @@ class ConsumerProcess:
         self.in_poll = False
         if self.settings.auto_commit_ms is not None:
             self._commit_in_background()
-        self.after(self.cluster.delay(CLOSE_MS), self._close)
+        self.after(self.delay(CLOSE_MS), self._close)
 
     def _close(self) -> None:
         if self.member.owned:
@@ -388,6 +493,7 @@ class ConsumerProcess:
 
     def _end(self) -> None:
         self.alive = False
+        self.run.end_quiet_time()
         self._stop_timers()
         self.connection.close()
         self.run.record_owners(self.name, set())

@@ -5,6 +5,7 @@ Each element is observed, inferred by a rule, or unknown (`Script.sources`).
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -296,10 +297,7 @@ def compress(script: Script) -> Script:
             return None
         return at_ms - removed[number]
 
-    arrivals = {
-        partition: array("q", [new for ms in times if (new := moved(ms)) is not None])
-        for partition, times in script.arrivals.items()
-    }
+    arrivals = {partition: _without(times, cuts) for partition, times in script.arrivals.items()}
     events = [event._replace(at_ms=new) for event in script.events if (new := moved(event.at_ms)) is not None]
     return replace(
         script,
@@ -309,3 +307,15 @@ def compress(script: Script) -> Script:
         first_ms=None if script.first_ms is None else moved(script.first_ms),
         compressed_ms=removed[-1],
     )
+
+
+def _without(times: array[int], cuts: list[tuple[int, int]]) -> array[int]:
+    """Return ascending times as they are after some periods were cut out."""
+    kept: array[int] = array("q")
+    removed_ms = last_ms = 0
+    for begin, end in [*cuts, (sys.maxsize, sys.maxsize)]:
+        part = times[bisect_left(times, last_ms) : bisect_left(times, begin)]
+        kept.extend(ms - removed_ms for ms in part)
+        removed_ms += end - begin
+        last_ms = end
+    return kept

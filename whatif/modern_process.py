@@ -46,6 +46,12 @@ class ConsumerProtocolProcess(ConsumerProcess):
         self._send(self.member.join())
         super()._begin()
 
+    @property
+    def is_settled(self) -> bool:
+        member = self.member
+        has_target = member.epoch > 0 and member.has_assignment and member.owned == member.told
+        return has_target and not self.reconciling and not self.is_stale and super().is_settled
+
     def _poll_protocol(self) -> bool:
         if self.is_stale:
             self.is_stale = False
@@ -61,7 +67,7 @@ class ConsumerProtocolProcess(ConsumerProcess):
         self.in_flight = True
         if self._beat is not None:
             self._beat.cancel()
-        delay_ms = self.cluster.delay(self.library.heartbeat_delay_ms)
+        delay_ms = self.delay(self.library.heartbeat_delay_ms)
         self._beat = self.after(self.settings.heartbeat_ms + delay_ms, self._send_heartbeat)
         self.connection.send(request, lambda error: self._run(lambda: self._answered(error)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -22,6 +23,8 @@ from kohort.whatif.modern_process import ConsumerProtocolProcess
 from kohort.whatif.played_settings import Settings
 from kohort.whatif.script import Event, Script
 from kohort.whatif.virtual_cluster import GROUP, VirtualCluster
+
+STABLE = "Stable"
 
 
 class Poison(NamedTuple):
@@ -61,18 +64,21 @@ class Run:
         self.owners: list[tuple[int, str, tuple[int, ...]]] = []
         self.frozen_calls: dict[str, list[Callable[[], None]]] = {}
         self.turns: dict[str, int] = {}
+        self.plays_quiet_time_ahead = True  # False: each step is an event
+        self._quiet_until_ms = 0
+        self._event_times: list[int] = []
 
     # Called by processes
 
-    def count_read(self, partition: int, first: int, end: int) -> None:
+    def count_read(self, partition: int, first: int, end: int, now_ms: int) -> None:
         read_to = self.read_to.get(partition, 0)
         if first < read_to:
-            self.read_again.append((self.cluster.now_ms, min(end, read_to) - first))
+            self.read_again.append((now_ms, min(end, read_to) - first))
         self.read_to[partition] = max(read_to, end)
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
+    def commit(self, offsets: Mapping[int, int], now_ms: int) -> None:
         for partition, offset in offsets.items():
-            self.commits.setdefault(partition, []).append((self.cluster.now_ms, offset))
+            self.commits.setdefault(partition, []).append((now_ms, offset))
 
     def moved(self, name: str, kind: str) -> None:
         """Record a callback about partitions in a member."""
@@ -85,6 +91,32 @@ class Run:
     def record_owners(self, name: str, partitions: Iterable[int]) -> None:
         self.owners.append((self.cluster.now_ms, name, tuple(sorted(partitions))))
 
+    # Quiet time
+
+    def quiet_until_ms(self) -> int:
+        """Return the time until which members only read, commit and send heartbeats; the current time if they don't."""
+        now_ms = self.cluster.now_ms
+        if self._quiet_until_ms <= now_ms and self.plays_quiet_time_ahead and self._is_quiet():
+            number = bisect_right(self._event_times, now_ms)
+            self._quiet_until_ms = self._event_times[number] if number < len(self._event_times) else self.script.end_ms
+        return max(self._quiet_until_ms, now_ms)
+
+    def end_quiet_time(self) -> None:
+        self._quiet_until_ms = 0
+
+    def _is_quiet(self) -> bool:
+        """Return whether all members of the group are settled and own all partitions."""
+        group = self.cluster.coordinator.groups.get(GROUP)
+        if group is None or group.state_name != STABLE or self.poison is not None:
+            return False
+        alive = [process for process in self.processes.values() if process.alive]
+        # The coordinator has more members if one was killed, and fewer if one has not joined.
+        if len(alive) != len(group.members) or not all(process.is_settled for process in alive):
+            return False
+        # New partitions have no owner until a member or the coordinator notices them.
+        partitions = self.cluster.topics.partitions_of(self.script.topic)
+        return sum(len(process.member.owned) for process in alive) == partitions
+
     # The script
 
     def play(self) -> Played:
@@ -94,6 +126,8 @@ class Run:
         for event in script.events:
             at_ms = max(event.at_ms - cluster.random.randint(0, event.early_ms), 0) if event.early_ms else event.at_ms
             cluster.schedule(at_ms, lambda event=event: self._do(event))  # type: ignore[misc]
+            self._event_times.append(at_ms)
+        self._event_times.sort()
         cluster.run(script.end_ms)
         return self._result()
 

@@ -19,6 +19,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages import message_of
 from kohort.purgatory import Purgatory
 from kohort.whatif.clients.calling import Caller, call
+from kohort.whatif.clients.client_libraries import Span
 from kohort.whatif.clients.group_member import Said
 from kohort.whatif.clients.virtual_topics import Topics
 from kohort.whatif.played_settings import Settings
@@ -45,12 +46,23 @@ class Scheduled:
 class Connection:
     """A client's connection to the coordinator. The broker reads no further request while one is pending."""
 
-    def __init__(self, cluster: VirtualCluster, caller: Caller) -> None:
+    def __init__(self, cluster: VirtualCluster, caller: Caller, delay: Callable[[Span], int]) -> None:
+        """Create an open connection.
+
+        Args:
+            delay: Draws a duration.
+        """
         self.cluster = cluster
         self.caller = caller
+        self.delay = delay
         self.is_open = True
         self.pending = False
         self._queue: deque[tuple[Said, Callable[[E], None], Callable[[Callable[[], None]], None]]] = deque()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a response is pending, or a request is queued."""
+        return self.pending or bool(self._queue)
 
     def send(
         self,
@@ -68,6 +80,18 @@ class Connection:
         if not self.pending:
             self._next()
 
+    def send_ahead(self, request: Said, at_ms: int) -> None:
+        """Send a request that arrives at `at_ms`. The caller knows that nothing happens before that it depends on."""
+
+        def answered(response: Any) -> None:
+            assert request.hear(response) is E.none
+
+        message = message_of(request.api).request(**request.fields)
+        response = call(self.cluster.coordinator, message, self.caller, answered, at_ms)
+        if response is not None:
+            answered(response)
+        self.cluster.settle()
+
     def close(self) -> None:
         self.is_open = False
         self._queue.clear()
@@ -76,13 +100,13 @@ class Connection:
         if self._queue and self.is_open:
             self.pending = True
             request, on_error, handle = self._queue.popleft()
-            self.cluster.schedule(self.cluster.delay(REQUEST_MS), lambda: self._arrive(request, on_error, handle))
+            self.cluster.schedule(self.delay(REQUEST_MS), lambda: self._arrive(request, on_error, handle))
 
     def _arrive(
         self, request: Said, on_error: Callable[[E], None], handle: Callable[[Callable[[], None]], None]
     ) -> None:
         def answered(response: Any) -> None:
-            self.cluster.schedule(self.cluster.delay(REQUEST_MS), lambda: received(response))
+            self.cluster.schedule(self.delay(REQUEST_MS), lambda: received(response))
 
         def received(response: Any) -> None:
             self.pending = False
@@ -107,7 +131,7 @@ class VirtualCluster:
         self.on_append: Callable[[Append], None] = lambda _: None  # receives what a broker would write
         self.rebalances: list[int] = []  # times of new generations and of new target assignments
         self._heap: list[tuple[int, int, Scheduled]] = []
-        self._count = 0
+        self.scheduled = 0
         self.purgatory = Purgatory()
         self.coordinator = GroupCoordinator(
             GroupSettings(group_initial_rebalance_delay_ms=settings.initial_delay_ms),
@@ -126,17 +150,13 @@ class VirtualCluster:
         self._generation = 0
         self._target_epoch = 0
 
-    def connect(self, caller: Caller) -> Connection:
-        return Connection(self, caller)
-
-    def delay(self, span: tuple[int, int]) -> int:
-        """Return a random duration."""
-        return self.random.randint(*span)
+    def connect(self, caller: Caller, delay: Callable[[Span], int]) -> Connection:
+        return Connection(self, caller, delay)
 
     def schedule(self, after_ms: int, call: Callable[[], None]) -> Scheduled:
         scheduled = Scheduled(self.now_ms + max(after_ms, 0), call)
-        self._count += 1
-        heappush(self._heap, (scheduled.at_ms, self._count, scheduled))
+        self.scheduled += 1
+        heappush(self._heap, (scheduled.at_ms, self.scheduled, scheduled))
         return scheduled
 
     def run(self, until_ms: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kohort.whatif.played_settings import Settings
-from kohort.whatif.playing import play
+from kohort.whatif.playing import Run, play
 from kohort.whatif.script import Event
 from tests.whatif.recorded import rolling, script
 
@@ -95,3 +95,41 @@ def test_user_data_prevents_conversion() -> None:
 
 def test_seed_repeats_play() -> None:
     assert play(rolling(), RANGE, seed=7) == play(rolling(), RANGE, seed=7)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        rolling().events,
+        [Event(25_000, "kill", "m2"), Event(30_000, "start", "m2")],
+        [Event(25_000, "slow", "m2", 12_000), Event(26_500, "start", "m5")],
+        [Event(25_000, "poison", ms=45_000, partition=3), Event(85_000, "cure")],
+        [Event(25_000, "grow", partitions=12)],
+    ],
+    ids=["rolling", "crash", "slow", "poison", "grow"],
+)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RANGE,
+        COOPERATIVE,
+        CONSUMER,
+        Settings(max_poll_ms=15_000),
+        Settings(auto_commit_ms=5_000),
+        Settings(library="librdkafka", metadata_ms=10_000),
+        Settings(restarted_with=CONSUMER),
+    ],
+    ids=["range", "cooperative", "consumer", "poll15", "auto", "librdkafka", "move"],
+)
+def test_quiet_time_ahead_changes_nothing(events: list[Event], settings: Settings) -> None:
+    history = script(events, end_ms=100_000)
+    ahead, stepwise = Run(history, settings, seed=2), Run(history, settings, seed=2)
+    stepwise.plays_quiet_time_ahead = False
+    played, expected = ahead.play(), stepwise.play()
+    assert (played.figures, played.stalls, played.rebalances) == (
+        expected.figures,
+        expected.stalls,
+        expected.rebalances,
+    )
+    assert (ahead.progress, ahead.commits) == (stepwise.progress, stepwise.commits)
+    assert ahead.cluster.scheduled < stepwise.cluster.scheduled  # events were left out

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME=VALUE",
     help="A setting to change, such as partition.assignment.strategy=cooperative-sticky, group.instance.id=static, "
-    "group.protocol=consumer. Repeatable; all changes together are one variant.",
+    "group.protocol=consumer, deploy.order=at-once. Repeatable; all changes together are one variant.",
 )
 @click.option(
     "--given",
@@ -140,7 +140,8 @@ def predict(analysis: GroupAnalysis, requested: dict[str, str], own: dict[str, s
         efforts: dict[str, int] = {}
         variants = [requested]
         if not requested:
-            tried = suggestions(change(extract(analysis)[1], own))
+            script, settings = extract(analysis)
+            tried = suggestions(script, change(settings, own))
             efforts = {", ".join(f"{k}={v}" for k, v in changes.items()): effort for changes, effort in tried}
             variants = [changes for changes, _ in tried]
         answer = ask(analysis, variants, own)
@@ -222,7 +223,7 @@ def _print(prediction: Prediction) -> None:
             low, high = predicted.ranges[name]
             say(f"  {title:46} {predicted.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
         say(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
-        end_ms = answer.script.end_ms
+        end_ms = max(variant.script.end_ms for variant in answer.variants)
         for line in text_timeline(predicted.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
             say(f"  {line}")
     say()

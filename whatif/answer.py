@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.whatif.deploy_order import DEPLOY_ORDER, ORDERS, deployments, reorder
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import observed_figures
 from kohort.whatif.played_settings import SettingError, Settings, change
@@ -40,6 +40,7 @@ class Variant:
     name: str
     settings: Settings
     changes: Mapping[str, str]
+    script: Script  # what happens to the members, without quiet time
 
 
 @dataclass(frozen=True)
@@ -106,37 +107,40 @@ def ask(
     """
     script, settings = extract(analysis)
     settings = change(settings, own_settings or {})
-    all_variants = [Variant("as it was", settings, {})]
+    short = compress(script)
+    all_variants = [Variant("as it was", settings, {}, short)]
     for changes in variants:
         name = ", ".join(f"{key}={value}" for key, value in changes.items())
-        all_variants.append(Variant(name, change(settings, changes), changes))
+        of_settings = {key: value for key, value in changes.items() if key != DEPLOY_ORDER}
+        played = compress(reorder(script, changes[DEPLOY_ORDER])) if DEPLOY_ORDER in changes else short
+        all_variants.append(Variant(name, change(settings, of_settings), changes, played))
     observed = observed_figures(analysis, script, settings)
-    short = compress(script)
-    predictions = play_all(short, all_variants[:1])
+    predictions = play_all(all_variants[:1])
     own = predictions[all_variants[0].name]
     calibration = Calibration(observed, own.by_commits, own.commit_ranges)
     if calibration.is_good:
-        predictions |= play_all(short, all_variants[1:])
+        predictions |= play_all(all_variants[1:])
     else:
         all_variants = all_variants[:1]
     return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants)
 
 
-def play_all(script: Script, variants: Sequence[Variant]) -> dict[str, Prediction]:
+def play_all(variants: Sequence[Variant]) -> dict[str, Prediction]:
     """Play variants with several seeds each, in as many processes as there are cores."""
     if not variants:
         return {}
-    seeds = SEEDS if script.end_ms <= SHORT_MS else FEWEST_SEEDS
-    works = [(variant.settings, seed) for variant in variants for seed in range(seeds)]
+    seeds = SEEDS if variants[0].script.end_ms <= SHORT_MS else FEWEST_SEEDS
+    works = [(variant, seed) for variant in variants for seed in range(seeds)]
     with ProcessPoolExecutor() as pool:
-        plays = list(pool.map(partial(_play, script), works, chunksize=max(1, len(works) // 16)))
+        plays = list(pool.map(_play, works, chunksize=max(1, len(works) // 16)))
     return {
         variant.name: summarize(plays[number * seeds : (number + 1) * seeds]) for number, variant in enumerate(variants)
     }
 
 
-def _play(script: Script, work: tuple[Settings, int]) -> Played:
-    return play(script, *work)
+def _play(work: tuple[Variant, int]) -> Played:
+    variant, seed = work
+    return play(variant.script, variant.settings, seed)
 
 
 # What may be suggested: changes, and the effort of each (1: a setting at the broker or one client setting)
@@ -164,9 +168,12 @@ CONSUMER_SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
 )
 
 
-def suggestions(settings: Settings) -> list[tuple[dict[str, str], int]]:
+DEPLOY_EFFORT = 2  # a change of how the application is deployed
+
+
+def suggestions(script: Script, settings: Settings) -> list[tuple[dict[str, str], int]]:
     """Return the changes to try for a group, with their effort; those that change nothing are left out."""
-    fitting = []
+    fitting = [({DEPLOY_ORDER: order}, DEPLOY_EFFORT) for order in ORDERS if deployments(script)]
     for changes, effort in CONSUMER_SUGGESTED if settings.is_consumer else SUGGESTED:
         try:
             if change(settings, changes) != settings:

@@ -64,7 +64,8 @@ class ConsumerProcess:
         self._commit_in_flight = False
         self._ahead_ms = 0  # the process has played quiet time until then
         startup = self.delay(self.library.startup_ms) if startup_ms is None else startup_ms
-        self.metadata_due_ms = self.cluster.now_ms + startup + settings.metadata_ms + self.delay(METADATA_DELAY_MS)
+        age_ms: int = settings.metadata_ms
+        self.metadata_due_ms: int = self.cluster.now_ms + startup + age_ms + self.delay(METADATA_DELAY_MS)
         self.partitions_known = run.cluster.topics.partitions_of(run.script.topic)
         self.after(startup, self._begin)
 

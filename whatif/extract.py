@@ -22,7 +22,7 @@ from kohort.whatif.played_settings import Settings
 from kohort.whatif.script import Event, Script, Sourced
 
 # Time that is played after a disturbance, until the group is stable again under any settings; more is left out
-SETTLING_MS = {"kill": 60_000, "pause": 60_000, "grow": 320_000}
+SETTLING_MS = {"kill": 60_000, "pause": 60_000, "grow": 320_000, "restart": 20_000}
 USUAL_SETTLING_MS = 15_000
 LEAD_MS = 5_000  # time that is played before a disturbance
 FIRST_JOIN_MS = 120  # from the start of the first member to its join
@@ -273,6 +273,8 @@ def compress(script: Script) -> Script:
     busy: list[tuple[int, int]] = []
     for event in sorted(script.events):
         end_ms = event.at_ms + event.ms + SETTLING_MS.get(event.action, USUAL_SETTLING_MS)
+        if event.waits and busy and event.at_ms <= busy[-1][1]:
+            end_ms += busy[-1][1] - event.at_ms
         if busy and event.at_ms <= busy[-1][1]:
             busy[-1] = busy[-1][0], max(busy[-1][1], end_ms)
         else:

@@ -74,7 +74,7 @@ def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]
 def _timelines(answer: Answer, variants: list[Variant]) -> str:
     """Draw one row per partition and variant: its owner by color, red while it stands still, lines for rebalances."""
     script, colours = answer.script, Colours()
-    axis = Axis(script.begins_ms, script.end_ms)
+    axis = Axis(script.begins_ms, max(variant.script.end_ms for variant in variants))
     row = max(_LOWEST_ROW, min(_ROW, _HIGHEST_PLAY / max(len(script.arrivals), 1)))
     parts: list[str] = []
     y = 0.0

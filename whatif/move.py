@@ -33,8 +33,7 @@ def move_costs(analysis: GroupAnalysis) -> list[Statement]:
         moving = replace(settings, restarted_with=change(settings, CONSUMER))
     except (UnplayableError, SettingError) as error:
         return [_unknown(str(error))]
-    variants = [Variant(STAYS, settings, {}), Variant(MOVES, moving, CONSUMER)]
-    plays = play_all(script, variants)
+    plays = play_all([Variant(STAYS, settings, {}, script), Variant(MOVES, moving, CONSUMER, script)])
     own, other = (after.predictions[variant.name] for variant in after.variants)
     count = len(script.starts)
     working = plays[MOVES].figures["members_working_at_the_end"]

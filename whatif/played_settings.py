@@ -94,7 +94,7 @@ def change(settings: Settings, changes: Mapping[str, str]) -> Settings:
     values: dict[str, Any] = {}
     for name, text in changes.items():
         if name not in NAMES:
-            close = get_close_matches(name, NAMES, 1)
+            close = get_close_matches(name, [*NAMES, "deploy.order"], 1)
             raise SettingError(f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
         field = NAMES[name]
         value = _value(name, field, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -25,6 +25,7 @@ from kohort.whatif.script import Event, Script
 from kohort.whatif.virtual_cluster import GROUP, VirtualCluster
 
 STABLE = "Stable"
+STABLE_CHECK_MS = 200  # a deployment that waits for the group looks for its state this often
 
 
 class Poison(NamedTuple):
@@ -67,6 +68,7 @@ class Run:
         self.plays_quiet_time_ahead = True  # False: each step is an event
         self._quiet_until_ms = 0
         self._event_times: list[int] = []
+        self._restarting = 0  # members that are away in a restart
 
     # Called by processes
 
@@ -125,11 +127,28 @@ class Run:
             cluster.schedule(at_ms, lambda name=name: self._start(name, self.settings))  # type: ignore[misc]
         for event in script.events:
             at_ms = max(event.at_ms - cluster.random.randint(0, event.early_ms), 0) if event.early_ms else event.at_ms
-            cluster.schedule(at_ms, lambda event=event: self._do(event))  # type: ignore[misc]
-            self._event_times.append(at_ms)
-        self._event_times.sort()
+            self._schedule(at_ms, lambda event=event: self._do(event))  # type: ignore[misc]
         cluster.run(script.end_ms)
         return self._result()
+
+    def _schedule(self, after_ms: int, call: Callable[[], None]) -> None:
+        """Schedule something that ends quiet time."""
+        insort(self._event_times, self.cluster.now_ms + after_ms)
+        self.end_quiet_time()
+        self.cluster.schedule(after_ms, call)
+
+    def _restart(self, event: Event) -> None:
+        if event.waits and (self._restarting or not self._is_quiet()):
+            self._schedule(STABLE_CHECK_MS, lambda: self._do(event))
+            return
+        self._restarting += 1
+        self.processes[event.member].stop()
+
+        def start() -> None:
+            self._restarting -= 1
+            self._start(event.member, self.settings.restarted_with or self.settings)
+
+        self._schedule(event.ms, start)
 
     def _start(self, name: str, settings: Settings) -> None:
         observed_ms = self.script.startups.get((name, self.cluster.now_ms))
@@ -159,6 +178,8 @@ class Run:
                     process.stop()
             case "kill":
                 process.kill()
+            case "restart":
+                self._restart(event)
             case "slow":
                 process.slow_ms = event.ms
                 if process.in_poll:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Action = Literal["start", "stop", "kill", "slow", "pause", "poison", "cure", "grow", "none"]
+Action = Literal["start", "stop", "kill", "slow", "pause", "poison", "cure", "grow", "restart", "none"]
 Origin = Literal["observed", "inferred", "unknown"]
 TOGETHER_MS = 5_500  # actions that follow within this time are one disturbance
 
@@ -19,12 +19,13 @@ class Event(NamedTuple):
     at_ms: int
     action: Action
     member: str = ""
-    ms: int = 0  # length of a pause, a slow batch, or the work on a poisoned record
+    ms: int = 0  # length of a pause, a slow batch, an absence in a restart, or the work on a poisoned record
     partition: int = -1
     partitions: int = 0  # new number of partitions
     # At this very time, for example read from a log; otherwise the member notices at the end of its poll.
     is_exact: bool = False
     early_ms: int = 0  # it may have happened up to this much earlier; each play draws a time
+    waits: bool = False  # a restart that begins when earlier ones have ended and the group is stable
 
 
 class Sourced(NamedTuple):

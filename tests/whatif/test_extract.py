@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -11,9 +12,11 @@ from click.testing import CliRunner
 
 from kohort.cli.what_if import what_if
 from kohort.whatif.answer import ask, pareto_front
+from kohort.whatif.deploy_order import reorder
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import read_history
 from kohort.whatif.played_settings import Settings
+from kohort.whatif.playing import play
 from kohort.whatif.script import Event
 from kohort.whatif.virtual_cluster import GROUP
 from tests.whatif.recorded import record, rolling, script
@@ -136,6 +139,33 @@ def test_irreproducible_history_is_not_predicted(tmp_path: Path) -> None:
         str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--given", "heartbeat.interval.ms=15000"
     )
     assert code == 0
+
+
+def test_deploy_order_is_suggested(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    code, output = run(str(tmp_path), "--group", GROUP, "--suggest", "--json")
+    assert code == 0, output
+    variants = {variant["name"]: variant for variant in json.loads(output)["variants"]}
+    at_once, one_by_one = variants["deploy.order=at-once"], variants["deploy.order=one-by-one"]
+    assert (at_once["figures"]["rebalances"], one_by_one["figures"]["rebalances"]) == (1, 8)
+    assert at_once["figures"]["group_stop_seconds"] > 5
+    assert one_by_one["figures"]["group_stop_seconds"] == 0
+    assert at_once["effort"] == one_by_one["effort"] == 2
+
+
+def test_waiting_restarts_stay_complete_when_compressed() -> None:
+    early = rolling()
+    long = dataclasses.replace(early, end_ms=3_600_000)
+    short = compress(reorder(long, "one-by-one"))
+    assert short.end_ms < 300_000
+    assert play(short, Settings(), seed=1).figures.rebalances == 8
+
+
+def test_deploy_order_needs_deployment(tmp_path: Path) -> None:
+    record(tmp_path, script([Event(25_000, "stop", "m1"), Event(28_000, "start", "m1")], end_ms=60_000), Settings())
+    code, output = run(str(tmp_path), "--group", GROUP, "--set", "deploy.order=at-once")
+    assert code == 2
+    assert "no two members were restarted shortly after each other" in output.replace("\n", " ")
 
 
 def test_suggestions_form_a_front(tmp_path: Path) -> None:

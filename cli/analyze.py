@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from kohort.cli.connecting import config_option, security_of
 from kohort.pipeline.terminal import print_findings, progress, say, words
 
 if TYPE_CHECKING:
-    from kohort.pipeline.analysis.analysis_run import MoveCosts, Outcome
+    from kohort.pipeline.analysis.analysis_run import Outcome, Simulations
     from kohort.pipeline.remote_path import Place
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
@@ -96,6 +97,15 @@ if TYPE_CHECKING:
     help="Also check what prevents group.protocol=consumer (KIP-848) in each group, and simulate what the "
     "move would cost: in readiness.json and the report, too.",
 )
+@click.option(
+    "--what-if",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Also simulate what each group's history would have cost with this setting, as kohort what-if --set does: a "
+    "section of the report with timelines. Repeatable; all changes together are one variant. --what-if suggest tries "
+    "several.",
+)
 @click.option("--verbose", is_flag=True, help="Also print findings of severity info.")
 def analyze(
     sources: tuple[str, ...],
@@ -113,6 +123,7 @@ def analyze(
     without: tuple[str, ...],
     anonymize: bool,
     readiness: bool,
+    changes: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Find out why groups rebalanced, who caused it, what it cost and what to change.
@@ -128,13 +139,35 @@ def analyze(
         raise click.UsageError("--follow is a command of its own now: kohort follow HOST:9092")
     with_spark = checked_engine(engine, master)
     with one_line_errors(out, with_spark):
+        simulations = _simulations(changes, with_readiness=readiness)
         place = out_place(out)
         window = window_of(since, until, last, groups)
         engine = engine_for_names(place, with_spark) if anonymize else engine
         inputs, issues = find_inputs(sources, config)
-        outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, readiness)
+        outcome = _run(inputs, issues, place, engine, master, name, verbose, window, without, anonymize, simulations)
         if code := exit_code(outcome, fail_on, without):
             sys.exit(code)
+
+
+def _simulations(changes: tuple[str, ...], *, with_readiness: bool) -> Simulations:
+    from kohort.pipeline.analysis.analysis_run import Simulations
+
+    if not changes and not with_readiness:
+        return Simulations()
+    from kohort.cli.what_if import settings_of
+    from kohort.whatif.html_report import group_part
+    from kohort.whatif.move import move_costs
+    from kohort.whatif.played_settings import SettingError, check_names
+
+    requested = {} if changes == ("suggest",) else settings_of(changes, "--what-if")
+    try:
+        check_names(requested)
+    except SettingError as error:
+        raise click.UsageError(visible(str(error))) from None
+    return Simulations(
+        move_costs=move_costs if with_readiness else None,
+        what_if=partial(group_part, requested) if changes else None,
+    )
 
 
 def find_inputs(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
@@ -160,7 +193,7 @@ def _run(
     window: Window,
     without: Collection[str],
     anonymous: bool,
-    with_readiness: bool,
+    simulations: Simulations,
 ) -> Outcome:
     gc.enable()  # the command line runs without it; an analysis runs long enough to need it
     for issue in issues:
@@ -180,12 +213,9 @@ def _run(
     with opened_engine(chosen, master, lambda: notes_folder(out)) as (worker, tasks):
         from kohort.pipeline.analysis.analysis_run import analyse
 
-        move_costs: MoveCosts | None = None
-        if with_readiness:
-            from kohort.whatif.move import move_costs
         with progress(tasks) as show_progress:
             outcome = analyse(
-                worker, inputs, issues, out, show_progress, name, window, anonymous=anonymous, move_costs=move_costs
+                worker, inputs, issues, out, show_progress, name, window, anonymous=anonymous, simulations=simulations
             )
         print_findings(outcome, verbose, without)
     from kohort.pipeline.silver.read_sources import NOTHING_READ

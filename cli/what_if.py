@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from kohort.client.security import Security
     from kohort.pipeline.history.group_analysis import GroupAnalysis
     from kohort.pipeline.sources.window import Window
-    from kohort.whatif.answer import Answer
+    from kohort.whatif.suggest import Prediction
 
 
 @click.command("what-if")
@@ -80,7 +79,7 @@ def what_if(
     wrong, or a setting does not exist, does not apply to the group, or contradicts another one.
     """
     gc.enable()
-    requested, own = _settings(changes, "--set"), _settings(given_settings, "--given")
+    requested, own = settings_of(changes, "--set"), settings_of(given_settings, "--given")
     if suggest == bool(requested):
         raise click.UsageError(
             "name changes with --set, or use --suggest" if not suggest else "--suggest cannot be combined with --set"
@@ -107,24 +106,6 @@ def what_if(
         sys.exit(1)
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """An answer with the effort of each suggested variant, and the variants that no other one beats."""
-
-    answer: Answer
-    efforts: dict[str, int]
-    variant_names: set[str]
-
-    def as_json(self) -> dict[str, Any]:
-        row = self.answer.as_json()
-        row["variants"] = [
-            variant
-            | {"effort": self.efforts.get(variant["name"], 0), "on_front": variant["name"] in self.variant_names}
-            for variant in row["variants"]
-        ]
-        return row
-
-
 def predict(analysis: GroupAnalysis, requested: dict[str, str], own: dict[str, str]) -> Prediction:
     """Predict the cost of the requested changes, or of suggested ones if `requested` is empty.
 
@@ -132,28 +113,19 @@ def predict(analysis: GroupAnalysis, requested: dict[str, str], own: dict[str, s
         click.ClickException: The history cannot be played.
         click.UsageError: A setting is invalid.
     """
-    from kohort.whatif.answer import ask, pareto_front, suggestions
-    from kohort.whatif.extract import UnplayableError, extract
-    from kohort.whatif.played_settings import SettingError, change
+    from kohort.whatif import suggest
+    from kohort.whatif.extract import UnplayableError
+    from kohort.whatif.played_settings import SettingError
 
     try:
-        efforts: dict[str, int] = {}
-        variants = [requested]
-        if not requested:
-            script, settings = extract(analysis)
-            tried = suggestions(script, change(settings, own))
-            efforts = {", ".join(f"{k}={v}" for k, v in changes.items()): effort for changes, effort in tried}
-            variants = [changes for changes, _ in tried]
-        answer = ask(analysis, variants, own)
+        return suggest.predict(analysis, requested, own)
     except UnplayableError as error:
         raise click.ClickException(visible(str(error))) from None
     except SettingError as error:
         raise click.UsageError(visible(str(error))) from None
-    best_variants = answer.variants if requested else pareto_front(answer, efforts)
-    return Prediction(answer, efforts, {variant.name for variant in best_variants})
 
 
-def _settings(texts: tuple[str, ...], option: str) -> dict[str, str]:
+def settings_of(texts: tuple[str, ...], option: str) -> dict[str, str]:
     settings: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

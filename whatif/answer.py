@@ -9,10 +9,10 @@ from itertools import chain
 from typing import Any
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.whatif.deploy_order import DEPLOY_ORDER, ORDERS, deployments, reorder
+from kohort.whatif.deploy_order import reorder
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import observed_figures
-from kohort.whatif.played_settings import SettingError, Settings, change
+from kohort.whatif.played_settings import DEPLOY_ORDER, Settings, change
 from kohort.whatif.playing import Played, play
 from kohort.whatif.predict import SEEDS, Calibration, Prediction, summarize
 from kohort.whatif.script import Script, Sourced
@@ -90,6 +90,10 @@ def crash_notice_s(settings: Settings) -> float:
     return round((settings.session_ms - settings.heartbeat_ms / 2) / 1000, 1)
 
 
+def variant_name(changes: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in changes.items())
+
+
 def ask(
     analysis: GroupAnalysis, variants: Iterable[Mapping[str, str]], own_settings: Mapping[str, str] | None = None
 ) -> Answer:
@@ -110,7 +114,7 @@ def ask(
     short = compress(script)
     all_variants = [Variant("as it was", settings, {}, short)]
     for changes in variants:
-        name = ", ".join(f"{key}={value}" for key, value in changes.items())
+        name = variant_name(changes)
         of_settings = {key: value for key, value in changes.items() if key != DEPLOY_ORDER}
         played = compress(reorder(script, changes[DEPLOY_ORDER])) if DEPLOY_ORDER in changes else short
         all_variants.append(Variant(name, change(settings, of_settings), changes, played))
@@ -141,64 +145,6 @@ def play_all(variants: Sequence[Variant]) -> dict[str, Prediction]:
 def _play(work: tuple[Variant, int]) -> Played:
     variant, seed = work
     return play(variant.script, variant.settings, seed)
-
-
-# What may be suggested: changes, and the effort of each (1: a setting at the broker or one client setting)
-SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
-    ({"session.timeout.ms": "10000"}, 1),
-    ({"session.timeout.ms": "6000", "heartbeat.interval.ms": "2000"}, 1),
-    ({"heartbeat.interval.ms": "1000"}, 1),
-    ({"max.poll.interval.ms": "60000"}, 1),
-    ({"max.poll.records": "100"}, 1),
-    ({"group.initial.rebalance.delay.ms": "0"}, 1),
-    ({"group.instance.id": "static"}, 2),
-    ({"group.instance.id": "static", "session.timeout.ms": "60000"}, 2),
-    ({"partition.assignment.strategy": "cooperative-sticky"}, 3),
-    ({"partition.assignment.strategy": "cooperative-sticky", "heartbeat.interval.ms": "1000"}, 3),
-    ({"group.protocol": "consumer"}, 3),
-    ({"group.protocol": "consumer", "consumer.heartbeat.interval.ms": "1000"}, 4),
-    ({"group.protocol": "consumer", "group.instance.id": "static"}, 4),
-)
-CONSUMER_SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
-    ({"consumer.heartbeat.interval.ms": "1000"}, 1),
-    ({"consumer.session.timeout.ms": "10000", "consumer.heartbeat.interval.ms": "3000"}, 1),
-    ({"max.poll.interval.ms": "60000"}, 1),
-    ({"max.poll.records": "100"}, 1),
-    ({"group.instance.id": "static"}, 2),
-)
-
-
-DEPLOY_EFFORT = 2  # a change of how the application is deployed
-
-
-def suggestions(script: Script, settings: Settings) -> list[tuple[dict[str, str], int]]:
-    """Return the changes to try for a group, with their effort; those that change nothing are left out."""
-    fitting = [({DEPLOY_ORDER: order}, DEPLOY_EFFORT) for order in ORDERS if deployments(script)]
-    for changes, effort in CONSUMER_SUGGESTED if settings.is_consumer else SUGGESTED:
-        try:
-            if change(settings, changes) != settings:
-                fitting.append((changes, effort))
-        except SettingError:
-            continue  # the library has no consumer protocol
-    return fitting
-
-
-COSTS = ("stalled_partition_seconds", "group_stop_seconds", "records_read_again", "rebalances")
-
-
-def pareto_front(answer: Answer, efforts: Mapping[str, int]) -> list[Variant]:
-    """Return the variants that no other variant beats in all costs, the time to notice a crash, and effort."""
-
-    def costs(variant: Variant) -> list[float]:
-        figures = answer.predictions[variant.name].figures
-        return [*(figures[name] for name in COSTS), crash_notice_s(variant.settings), efforts.get(variant.name, 0)]
-
-    rows = [(variant, costs(variant)) for variant in answer.variants]
-    return [
-        variant
-        for variant, own in rows
-        if not any(other != own and all(a <= b for a, b in zip(other, own, strict=True)) for _, other in rows)
-    ]
 
 
 def text_timeline(played: Played, partitions: int, begin_ms: int, end_ms: int, width: int = 64) -> list[str]:

@@ -280,7 +280,7 @@ class ConsumerProcess:
         Return False if this is not possible now.
         """
         run, begin_ms, beat = self.run, self.cluster.now_ms, self._beat
-        if self.connection.is_busy or self._wake is not None or beat is None:
+        if self.connection.is_busy or self._wake is not None or beat is None or beat.at_ms < begin_ms:
             return False
         commits_each_batch = self.settings.auto_commit_ms is None
         until_ms = min(run.quiet_until_ms(), self.metadata_due_ms, begin_ms + self.settings.max_poll_ms)
@@ -325,7 +325,7 @@ class ConsumerProcess:
         return True
 
     def _resume(self, batch: Batch, after_ms: int) -> None:
-        """Continue with a batch, as an event."""
+        """Return a batch to the application after some time."""
         if after_ms:
             self.after(after_ms, lambda: self._return_batch(batch))
         else:

@@ -7,10 +7,9 @@ from array import array
 from dataclasses import replace
 from statistics import median
 
-from kohort.whatif.played_settings import SettingError
+from kohort.whatif.played_settings import DEPLOY_ORDER, SettingError
 from kohort.whatif.script import Event, Script
 
-DEPLOY_ORDER = "deploy.order"
 AT_ONCE, ONE_BY_ONE = "at-once", "one-by-one"
 ORDERS = (AT_ONCE, ONE_BY_ONE)
 APART_MS = 120_000  # a restart that begins this much after the end of the last one belongs to another deployment
@@ -31,14 +30,14 @@ def restarts(script: Script) -> list[tuple[Event, Event]]:
 
 def deployments(script: Script) -> list[list[tuple[Event, Event]]]:
     """Return the restarts of each deployment: of two or more members, shortly after each other."""
-    found: list[list[tuple[Event, Event]]] = []
+    ordered: list[list[tuple[Event, Event]]] = []
     for pair in restarts(script):
-        last = found[-1] if found else []
+        last = ordered[-1] if ordered else []
         if last and pair[0].at_ms - max(start.at_ms for _, start in last) <= APART_MS:
             last.append(pair)
         else:
-            found.append([pair])
-    return [deployment for deployment in found if len({stop.member for stop, _ in deployment}) > 1]
+            ordered.append([pair])
+    return [deployment for deployment in ordered if len({stop.member for stop, _ in deployment}) > 1]
 
 
 def reorder(script: Script, order: str) -> Script:
@@ -52,13 +51,13 @@ def reorder(script: Script, order: str) -> Script:
     """
     if order not in ORDERS:
         raise SettingError(f"{DEPLOY_ORDER} must be one of {', '.join(ORDERS)}, got {order!r}")
-    found = deployments(script)
-    if not found:
+    rollouts = deployments(script)
+    if not rollouts:
         raise SettingError(f"{DEPLOY_ORDER} does not apply: no two members were restarted shortly after each other")
-    replaced = {event for deployment in found for pair in deployment for event in pair}
+    replaced = {event for deployment in rollouts for pair in deployment for event in pair}
     events = [event for event in script.events if event not in replaced]
     added_ms = 0
-    for deployment in found:
+    for deployment in rollouts:
         begin_ms, end_ms = deployment[0][0].at_ms, max(start.at_ms for _, start in deployment)
         new = [
             Event(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
 from kohort.pipeline.report.tables import table
 from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer, Variant, crash_notice_s
+from kohort.whatif.extract import UnplayableError
+from kohort.whatif.played_settings import SettingError
 from kohort.whatif.playing import Played
 from kohort.whatif.script import Script
+from kohort.whatif.suggest import predict
 
 _ROW, _LOWEST_ROW, _HIGHEST_PLAY = 12, 1.5, 120
 _HEAD, _GAP = 20, 14
@@ -22,17 +26,36 @@ def html_report(answer: Answer, variant_names: Collection[str], efforts: Mapping
         variant_names: Variants to show, besides the group's own settings.
         efforts: Efforts of suggested variants.
     """
+    title = f"What if: {answer.group}"
+    parts = answer_parts(answer, variant_names, efforts)
+    return f"{page_head(title)}<body><h1>What if: {name(answer.group)}</h1>{parts}</body></html>\n"
+
+
+def answer_parts(answer: Answer, variant_names: Collection[str], efforts: Mapping[str, int]) -> str:
+    """Render calibration, figures, timelines, sources and assumptions."""
     own = answer.variants[0]
     variants = [own, *(variant for variant in answer.variants[1:] if variant.name in variant_names)]
-    title = f"What if: {answer.group}"
     parts = [
-        f"{page_head(title)}<body><h1>What if: {name(answer.group)}</h1>{_calibration(answer)}",
+        _calibration(answer),
         _figures(answer, variants, efforts) if answer.calibration.is_good else "",
         _timelines(answer, variants),
         _sources(answer),
-        f"<h2>Assumptions</h2><p>{esc(ASSUMPTIONS.capitalize())}.</p></body></html>\n",
+        f"<h3>Assumptions</h3><p>{esc(ASSUMPTIONS.capitalize())}.</p>",
     ]
     return "".join(parts)
+
+
+def group_part(changes: Mapping[str, str], analysis: GroupAnalysis) -> str:
+    """Predict the cost of a group's history, and render it for the report of an analysis.
+
+    Args:
+        changes: Of settings. If it is empty, suggested changes are tried.
+    """
+    try:
+        prediction = predict(analysis, changes, {})
+    except (UnplayableError, SettingError) as error:
+        return f"<p>Nothing is predicted: {esc(str(error))}.</p>"
+    return answer_parts(prediction.answer, prediction.variant_names, prediction.efforts)
 
 
 def _calibration(answer: Answer) -> str:
@@ -68,7 +91,7 @@ def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]
             cells.append(f'<td class="n">{efforts.get(variant.name, 0)}</td>')
         rows.append(f'<tr><th scope="row">{esc(variant.name)}</th>{"".join(cells)}</tr>')
     columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if efforts else ()))
-    return f"<h2>Figures</h2>{table(columns, ''.join(rows), numbers=True)}"
+    return f"<h3>Figures</h3>{table(columns, ''.join(rows), numbers=True)}"
 
 
 def _timelines(answer: Answer, variants: list[Variant]) -> str:
@@ -87,7 +110,7 @@ def _timelines(answer: Answer, variants: list[Variant]) -> str:
     quiet = f" {script.compressed_ms / 1000:.0f} s of quiet time are left out." if script.compressed_ms else ""
     entries = [("lost", "no progress"), ("prepare", "rebalance"), ("unowned", "no owner"), *colours.names]
     return (
-        f"<h2>Timelines</h2><figure>{drawing}<figcaption>Time from the first disturbance, one row per partition, "
+        f"<h3>Timelines</h3><figure>{drawing}<figcaption>Time from the first disturbance, one row per partition, "
         f"for the play of each variant whose cost is in the middle.{quiet}</figcaption></figure>{legend(entries)}"
     )
 
@@ -136,4 +159,4 @@ def _sources(answer: Answer) -> str:
         f"<td>{esc(source.rule)}</td></tr>"
         for source in answer.sources
     )
-    return f"<h2>Read from the history</h2>{table(('', 'value', 'origin', 'rule'), rows)}"
+    return f"<h3>Read from the history</h3>{table(('', 'value', 'origin', 'rule'), rows)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any
@@ -11,6 +11,7 @@ from kohort.whatif.clients.assignors import ASSIGNORS
 from kohort.whatif.clients.client_libraries import LIBRARIES
 
 STATIC = "static"
+DEPLOY_ORDER = "deploy.order"  # of the script, see `deploy_order.py`
 JAVA_ASSIGNORS = {
     "rangeassignor": "range",
     "roundrobinassignor": "roundrobin",
@@ -85,17 +86,23 @@ def assignor_name(value: str) -> str:
     return JAVA_ASSIGNORS.get(last, last)
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Raise SettingError if a name is not that of a setting, or DEPLOY_ORDER."""
+    for name in names:
+        if name not in NAMES and name != DEPLOY_ORDER:
+            close = get_close_matches(name, [*NAMES, DEPLOY_ORDER], 1)
+            raise SettingError(f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
 def change(settings: Settings, changes: Mapping[str, str]) -> Settings:
     """Return the settings with changes applied, for example {"session.timeout.ms": "10000"}.
 
     Raises:
         SettingError: A setting does not exist, does not apply to the group's type, or contradicts another one.
     """
+    check_names(changes)
     values: dict[str, Any] = {}
     for name, text in changes.items():
-        if name not in NAMES:
-            close = get_close_matches(name, [*NAMES, "deploy.order"], 1)
-            raise SettingError(f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
         field = NAMES[name]
         value = _value(name, field, text)
         if field in values and values[field] != value:

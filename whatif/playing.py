@@ -115,6 +115,9 @@ class Run:
         # The coordinator has more members if one was killed, and fewer if one has not joined.
         if len(alive) != len(group.members) or not all(process.is_settled for process in alive):
             return False
+        # Each member has a session; a further timer is that of a rebalance.
+        if len(self.cluster.purgatory) > len(group.members):
+            return False
         # New partitions have no owner until a member or the coordinator notices them.
         partitions = self.cluster.topics.partitions_of(self.script.topic)
         return sum(len(process.member.owned) for process in alive) == partitions

@@ -35,8 +35,25 @@ from kohort.pipeline.store_errors import store_error
 from kohort.pipeline.whole_files import replace_text
 
 Progress = Callable[[str], None]
-# returns the cost of a move to the consumer protocol by simulation, which this folder doesn't import
-MoveCosts = Callable[[GroupAnalysis], list[Statement]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulations:
+    """What to simulate for each group, with functions of a folder that this one doesn't import."""
+
+    move_costs: Callable[[GroupAnalysis], list[Statement]] | None = None  # of a move to the consumer protocol
+    what_if: Callable[[GroupAnalysis], str] | None = None  # cost under other settings: part of the report
+
+
+@dataclass(slots=True)
+class Simulated:
+    """Results of simulations; None for those that were not requested."""
+
+    readiness: list[Readiness] | None = None
+    what_if: dict[str, str] | None = None  # parts of the report by group
+
+
+NOTHING_SIMULATED = Simulations()
 
 
 @dataclass(slots=True)
@@ -64,17 +81,17 @@ def analyse(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
-    move_costs: MoveCosts | None = None,
+    simulations: Simulations = NOTHING_SIMULATED,
 ) -> Outcome:
     """Read the sources, compute the tables under `out`, and write findings.json and report.html there.
 
     Args:
         anonymous: Replace names, in a local folder only. The original names are never written to `out`.
-        move_costs: Also check each group's readiness for the consumer protocol, with these costs.
+        simulations: With `move_costs`, each group's readiness for the consumer protocol is checked, too.
     """
     if isinstance(out, StoredPlace):
         assert not anonymous, "the command line rejects it"
-        return _analyse_into_store(engine, sources, issues, out, say, cluster, window, move_costs)
+        return _analyse_into_store(engine, sources, issues, out, say, cluster, window, simulations)
     silver = out / "tables" / "silver"
     forget(silver)
     if anonymous:
@@ -84,7 +101,7 @@ def analyse(
     else:
         _read(engine, sources, silver, say, cluster, window)
     return rebuild(
-        engine, sources, issues, out, say, cluster, window=window, anonymous=anonymous, move_costs=move_costs
+        engine, sources, issues, out, say, cluster, window=window, anonymous=anonymous, simulations=simulations
     )
 
 
@@ -96,7 +113,7 @@ def _analyse_into_store(
     say: Progress,
     cluster: str,
     window: Window,
-    move_costs: MoveCosts | None,
+    simulations: Simulations,
 ) -> Outcome:
     run = StoredRun.begin(out, time.time())
     silver, gold = run.tables / "silver", run.tables / "gold"
@@ -104,7 +121,7 @@ def _analyse_into_store(
         _read(engine, sources, silver, say, cluster, window)
         _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
         outcome = _write_results(
-            out, run.tables, given_sources(sources), say, readiness_of=_readiness(silver, window, move_costs, say)
+            out, run.tables, given_sources(sources), say, simulated=_simulate(silver, window, simulations, say)
         )
     except Exception:
         with suppress(OSError):  # the user must see the original error
@@ -141,42 +158,46 @@ def rebuild(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
-    move_costs: MoveCosts | None = None,
+    simulations: Simulations = NOTHING_SIMULATED,
 ) -> Outcome:
     """Compute gold, findings.json and report.html under `out`, and publish each when it is complete.
 
     Args:
         silver: Tables to read; the default is those under `out`.
         anonymous: Write no path of this machine.
-        move_costs: Also check each group's readiness for the consumer protocol, with these costs.
+        simulations: With `move_costs`, each group's readiness for the consumer protocol is checked, too.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     version = new_version(gold)
     _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
-    readiness_of = _readiness(silver, window, move_costs, say)
+    simulated = _simulate(silver, window, simulations, say)
     views_of = Path("tables") if anonymous else None
-    return _write_results(out, out / "tables", given_sources(sources), say, views_of, readiness_of)
+    return _write_results(out, out / "tables", given_sources(sources), say, simulated, views_of)
 
 
-def _readiness(
-    silver: Place, window: Window, move_costs: MoveCosts | None, say: Progress
-) -> list[Readiness] | None:  # fmt: skip
-    """Return the readiness of each group by its name, or None if it was not requested."""
-    if move_costs is None:
-        return None
+def _simulate(silver: Place, window: Window, simulations: Simulations, say: Progress) -> Simulated:
+    if simulations == NOTHING_SIMULATED:
+        return Simulated()
     from kohort.pipeline.analysis.local_engine import read_groups
 
-    begun = time.monotonic()
-    say("checking readiness for the consumer protocol …")
-    groups = []
+    begun, count = time.monotonic(), 0
+    checked: list[Readiness] = []
+    parts: dict[str, str] = {}
     for group in read_groups(silver, window):
         analysis = analyse_group(group)
-        checked = readiness(analysis)
-        checked.statements += move_costs(analysis)
-        groups.append(checked)
-    say(f"checked {several(len(groups), 'group')} ({time.monotonic() - begun:.1f} s)")
-    return sorted(groups, key=lambda checked: checked.group)
+        say(f"simulating {analysis.group_id} …")
+        if simulations.move_costs is not None:
+            checked.append(readiness(analysis))
+            checked[-1].statements += simulations.move_costs(analysis)
+        if simulations.what_if is not None:
+            parts[analysis.group_id] = simulations.what_if(analysis)
+        count = max(len(checked), len(parts))
+    say(f"simulated {several(count, 'group')} ({time.monotonic() - begun:.1f} s)")
+    return Simulated(
+        None if simulations.move_costs is None else sorted(checked, key=lambda group: group.group),
+        None if simulations.what_if is None else dict(sorted(parts.items())),
+    )
 
 
 def _fill_gold(
@@ -197,8 +218,8 @@ def _write_results(
     tables: Place,
     provided: Collection[str],
     say: Progress,
+    simulated: Simulated,
     views_of: Place | None = None,
-    readiness_of: list[Readiness] | None = None,
 ) -> Outcome:
     from kohort.pipeline.report.html import report_text
 
@@ -206,13 +227,13 @@ def _write_results(
     write_views(out / "tables", tables, views_of)
     results = findings(gold)
     replace_text(out / "findings.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    if readiness_of is not None:
-        replace_text(out / "readiness.json", readiness_json(readiness_of))
+    if simulated.readiness is not None:
+        replace_text(out / "readiness.json", readiness_json(simulated.readiness))
     elif (earlier := out / "readiness.json").exists():
         earlier.unlink()  # it is about the sources of an earlier run
     begun = time.monotonic()
     report = out / "report.html"
-    replace_text(report, report_text(gold, results, provided, readiness_of))
+    replace_text(report, report_text(gold, results, provided, simulated.readiness, simulated.what_if))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(
         results,
@@ -221,7 +242,7 @@ def _write_results(
         report,
         read_gold(gold, ShareGroupRow),
         provided,
-        readiness_of,
+        simulated.readiness,
     )
 
 

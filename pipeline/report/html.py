@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
@@ -16,7 +16,7 @@ from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.gathering import Pages, RebalanceInShort, health_in_short, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
-from kohort.pipeline.report.readiness_section import readiness_section
+from kohort.pipeline.report.readiness_section import readiness_section, what_if_section
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import esc, moment, name, sentence
@@ -30,6 +30,7 @@ FULL_PAGES_CHARS = 1_500_000
 MOST_PAGES_CHARS = 2_500_000  # total length of all pages
 _IN_HEAT_MAP = 40
 _IN_SHORT = 25
+_CHECKS = {"readiness": "Readiness", "what-if": "What if"}  # sections that are there on request
 
 
 def report_text(
@@ -37,6 +38,7 @@ def report_text(
     findings: list[FindingRow],
     provided: Collection[str] = (),
     readiness_of: list[Readiness] | None = None,
+    what_if: Mapping[str, str] | None = None,
 ) -> str:
     """Render the report.
 
@@ -45,6 +47,7 @@ def report_text(
         findings: Findings of all groups.
         provided: Sources that were read, see `missing`.
         readiness_of: Readiness of groups for the consumer protocol; without it the section is left out.
+        what_if: Costs under other settings by group, as HTML; without it the section is left out.
     """
     rows = health_in_short(gold)
     groups = by_group(findings, rows)
@@ -57,6 +60,7 @@ def report_text(
     days = [row for rows in health.values() for row in rows]
     lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
     checks = "" if readiness_of is None else readiness_section(readiness_of)
+    checks += "" if what_if is None else what_if_section(what_if)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking, checks)
 
 
@@ -97,7 +101,7 @@ def _page(
         f"{page_head('Why groups rebalanced')}<body>"
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
-        f"{several(len(rebalances), 'rebalance')}, {time}</p>{_navigation(has_readiness=bool(checks))}"
+        f"{several(len(rebalances), 'rebalance')}, {time}</p>{_navigation(checks)}"
         f'<h2 id="short">Summary</h2>{_in_short(troubled, paged, groups, health, until_ms, lacking)}'
         f'<h2 id="when">Time</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalances to explain.</p>"}'
@@ -106,10 +110,9 @@ def _page(
     )
 
 
-def _navigation(*, has_readiness: bool) -> str:
+def _navigation(checks: str) -> str:
     parts = {"short": "Summary", "when": "Time", "causes": "Causes", "groups": "Groups"}
-    if has_readiness:
-        parts["readiness"] = "Readiness"
+    parts |= {part: title for part, title in _CHECKS.items() if f'id="{part}"' in checks}
     parts |= {"quality": "Data quality", "notes": "How to read it"}
     links = " ".join(f'<a href="#{part}">{title}</a>' for part, title in parts.items())
     return f'<nav aria-label="Parts of the report">{links}</nav>'

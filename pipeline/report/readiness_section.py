@@ -1,6 +1,8 @@
-"""Section about the readiness of groups for the consumer protocol."""
+"""Sections with simulations: the readiness of groups for the consumer protocol, and costs under other settings."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from kohort.pipeline.report.svg import esc, name, sentence
 from kohort.pipeline.report.tables import table
@@ -23,6 +25,22 @@ def readiness_section(groups: list[Readiness]) -> str:
         "to group.protocol=consumer (KIP-848), and what it changes, as far as these sources show it. Costs are "
         "simulated.</p>"
         f"{boxes}"
+    )
+
+
+def what_if_section(parts: Mapping[str, str]) -> str:
+    """Render the costs of each group's history under other settings.
+
+    Args:
+        parts: HTML by group.
+    """
+    boxes = "".join(
+        f'<details><summary><b>{name(group)}</b></summary><div class="in">{part}</div></details>'
+        for group, part in parts.items()
+    )
+    return (
+        '<h2 id="what-if">What if</h2><p class="soft">What the history of each group would have cost under other '
+        f"settings, by simulation.</p>{boxes or '<p>No groups found.</p>'}"
     )
 
 

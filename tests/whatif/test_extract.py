@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kohort.cli.analyze import analyze
 from kohort.cli.what_if import what_if
-from kohort.whatif.answer import ask, pareto_front
+from kohort.whatif.answer import ask
 from kohort.whatif.deploy_order import reorder
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import read_history
 from kohort.whatif.played_settings import Settings
 from kohort.whatif.playing import play
 from kohort.whatif.script import Event
+from kohort.whatif.suggest import pareto_front
 from kohort.whatif.virtual_cluster import GROUP
 from tests.whatif.recorded import record, rolling, script
 
@@ -102,6 +104,33 @@ def test_report_draws_each_variant(tmp_path: Path) -> None:
     stalls = re.findall(r"<title>no progress for ([\d.]+) s</title>", html)
     assert sum(map(float, stalls)) == pytest.approx(16.9 + 39.9, rel=0.1)
     assert {f"m{number}" for number in range(1, 5)} == set(re.findall(r"<title>(m\d)</title>", html))
+
+
+def test_analysis_reports_what_if(tmp_path: Path) -> None:
+    record(tmp_path / "log", rolling(), Settings())
+    arguments = [str(tmp_path / "log"), "--out", str(tmp_path / "out"), "--engine", "local"]
+    result = CliRunner().invoke(analyze, [*arguments, "--what-if", "group.instance.id=static"])
+    assert result.exit_code == 0, result.output
+    html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert '<a href="#what-if">What if</a>' in html
+    section = html.split('<h2 id="what-if">')[1]
+    assert "reproduces the history" in section
+    assert section.count("group.instance.id=static</text>") == 1
+    assert section.count("<title>rebalance</title>") == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("session.timout.ms=1", "did you mean 'session.timeout.ms'?"),
+        ("session.timeout.ms", "--what-if expects NAME=VALUE"),
+    ],
+)
+def test_analysis_rejects_unknown_setting(tmp_path: Path, change: str, message: str) -> None:
+    record(tmp_path / "log", script([], end_ms=12_000), Settings())
+    result = CliRunner().invoke(analyze, [str(tmp_path / "log"), "--out", str(tmp_path / "out"), "--what-if", change])
+    assert result.exit_code == 2
+    assert message in result.output.replace("\n", " ")
 
 
 def test_unwritable_report_is_one_error(tmp_path: Path) -> None:

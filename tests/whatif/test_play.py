@@ -105,8 +105,9 @@ def test_seed_repeats_play() -> None:
         [Event(25_000, "slow", "m2", 12_000), Event(26_500, "start", "m5")],
         [Event(25_000, "poison", ms=45_000, partition=3), Event(85_000, "cure")],
         [Event(25_000, "grow", partitions=12)],
+        [Event(25_000, "slow", "m2", 12_000), Event(26_500, "start", "m5"), Event(60_000, "slow", "m3", 12_000)],
     ],
-    ids=["rolling", "crash", "slow", "poison", "grow"],
+    ids=["rolling", "crash", "slow", "poison", "grow", "twice slow"],
 )
 @pytest.mark.parametrize(
     "settings",
@@ -115,11 +116,12 @@ def test_seed_repeats_play() -> None:
         COOPERATIVE,
         CONSUMER,
         Settings(max_poll_ms=15_000),
+        Settings(static=True, max_poll_ms=6_000, session_ms=10_000),
         Settings(auto_commit_ms=5_000),
         Settings(library="librdkafka", metadata_ms=10_000),
         Settings(restarted_with=CONSUMER),
     ],
-    ids=["range", "cooperative", "consumer", "poll15", "auto", "librdkafka", "move"],
+    ids=["range", "cooperative", "consumer", "poll15", "poll6", "auto", "librdkafka", "move"],
 )
 def test_quiet_time_ahead_changes_nothing(events: list[Event], settings: Settings) -> None:
     history = script(events, end_ms=100_000)

@@ -18,7 +18,8 @@ from kohort.whatif.clients.assignors import ASSIGNORS, Subscriber
 from kohort.whatif.clients.classic_group_member import JOINED, OUT, SYNCED, ClassicMember
 from kohort.whatif.clients.client_libraries import LIBRARIES
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.consumer_process import RETRY_MS, ConsumerProcess
+from kohort.whatif.consumer_process import RETRY_MS
+from kohort.whatif.quiet_process import QuietProcess
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
@@ -62,10 +63,9 @@ class AssigningMember(ClassicMember):
         return shares
 
 
-class ClassicProcess(ConsumerProcess):
+class ClassicProcess(QuietProcess):
     """A consumer with the classic protocol, eager or cooperative."""
 
-    kind = "classic"
     member: AssigningMember
 
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:

@@ -6,24 +6,21 @@ An event of a process is a plain callback of the virtual cluster. The protocol i
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
-from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.calling import Caller
-from kohort.whatif.clients.client_libraries import LIBRARIES, Library, Span
+from kohort.whatif.clients.client_libraries import LIBRARIES, Library
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.virtual_cluster import REQUEST_MS, WRITE_MS
+from kohort.whatif.timed_process import TimedProcess
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
-    from kohort.whatif.virtual_cluster import Scheduled, VirtualCluster
+    from kohort.whatif.virtual_cluster import Scheduled
 
 RETRY_MS = 100  # retry.backoff.ms
 FETCH_MS = (1, 6)  # from an append to the records at a waiting client
 CLOSE_MS = (1, 8)
-LONGEST_REQUEST_MS = 2 * REQUEST_MS[1] + WRITE_MS
 # A refresh of metadata is requested between two polls of the network, after the age is reached, and the next age counts
 # from its response.
 METADATA_DELAY_MS = (150, 450)
@@ -31,25 +28,17 @@ METADATA_DELAY_MS = (150, 450)
 Batch = dict[int, tuple[int, int]]  # first offset and the one after the last, by partition
 
 
-class ConsumerProcess:
+class ConsumerProcess(TimedProcess):
     """A process with one consumer. Subclasses add the protocol."""
 
-    kind: ClassVar[str] = ""
-
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:
-        self.run, self.name, self.settings = run, name, settings
-        self.cluster: VirtualCluster = run.cluster
+        super().__init__(run, name)
+        self.settings = settings
         self.library = self._choose_library(settings)
         self.member = self._new_member()
-        # A process has its own delays: how often another one draws does not change them.
-        self._draw = Random(run.cluster.random.getrandbits(64)).random
         self.connection = run.cluster.connect(Caller(name), self.delay)
-        self.alive = True
-        self.is_fatal = False
-        self.is_frozen = False
         self.in_poll = False
         self.polled_at_ms = 0
-        self.busy_until_ms = 0
         self.stop_requested = False
         self.slow_ms = 0
         self.read: dict[int, int] = {}  # next offset to read, by owned partition
@@ -61,7 +50,6 @@ class ConsumerProcess:
         self._wake: Scheduled | None = None
         self._beat: Scheduled | None = None
         self._expiry: Scheduled | None = None
-        self._commit_in_flight = False
         self._ahead_ms = 0  # the process has played quiet time until then
         startup = self.delay(self.library.startup_ms) if startup_ms is None else startup_ms
         age_ms: int = settings.metadata_ms
@@ -77,6 +65,10 @@ class ConsumerProcess:
     def _new_member(self) -> Any:
         raise NotImplementedError
 
+    def _play_quiet_time(self) -> bool:
+        """Play ahead as long as nothing happens to the group. Return False if this is not possible now."""
+        return False
+
     def _poll_protocol(self) -> bool:
         """Perform the work of the group in the application's thread. Return whether records can be read."""
         raise NotImplementedError
@@ -85,42 +77,9 @@ class ConsumerProcess:
         """Return the request with which the process leaves when it closes."""
         raise NotImplementedError
 
-    def _send_heartbeat(self) -> None:
-        raise NotImplementedError
-
     def _on_poll_timeout(self) -> None:
         """Handle an application that does not poll within max.poll.interval.ms."""
         raise NotImplementedError
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the process only reads, commits and sends heartbeats until something happens to it."""
-        is_undisturbed = not (self.is_frozen or self.stop_requested or self.slow_ms)
-        return is_undisturbed and not self._deferred and self._expiry is None
-
-    # Time
-
-    def delay(self, span: Span) -> int:
-        """Return a random duration."""
-        low, high = span
-        return low + int(self._draw() * (high - low + 1))
-
-    def after(self, ms: int, call: Callable[[], None]) -> Scheduled:
-        """Schedule a call unless the process ends before."""
-        return self.cluster.schedule(ms, lambda: self._run(call))
-
-    def _run(self, call: Callable[[], None]) -> None:
-        if not self.alive:
-            return
-        if self.is_frozen:
-            self.run.frozen_calls.setdefault(self.name, []).append(lambda: self._run(call))
-            return
-        call()
-
-    def thaw(self) -> None:
-        self.is_frozen = False
-        for call in self.run.frozen_calls.pop(self.name, []):
-            call()
 
     def _begin(self) -> None:
         self.next_commit_ms = self.cluster.now_ms + (self.settings.auto_commit_ms or 0)
@@ -218,11 +177,7 @@ class ConsumerProcess:
             self._deferred.append(call)
 
     def _work(self, ms: int, on_done: Callable[[], None]) -> None:
-        now_ms = self.cluster.now_ms
-        self.busy_until_ms = now_ms + ms
-        timeout_ms = self.polled_at_ms + self.settings.max_poll_ms
-        if self.busy_until_ms > timeout_ms:
-            self._expire_at(timeout_ms)
+        self._expect_expiry(ms)
         self.after(ms, on_done)
 
     def _take_batch(self) -> bool:
@@ -272,64 +227,6 @@ class ConsumerProcess:
     def _work_ms(self, records: int) -> int:
         work_ms: int = self.run.script.work_ms + records * self.run.script.work_per_record_ms
         return work_ms
-
-    def _play_quiet_time(self) -> bool:
-        """Read, work, commit and send heartbeats until something else may happen, without an event for each step.
-
-        Times and random delays are those of the events. Of the requests, the coordinator receives the last ones only.
-        Return False if this is not possible now.
-        """
-        run, begin_ms, beat = self.run, self.cluster.now_ms, self._beat
-        if self.connection.is_busy or self._wake is not None or beat is None or beat.at_ms < begin_ms:
-            return False
-        commits_each_batch = self.settings.auto_commit_ms is None
-        until_ms = min(run.quiet_until_ms(), self.metadata_due_ms, begin_ms + self.settings.max_poll_ms)
-        if not commits_each_batch:
-            until_ms = min(until_ms, self.next_commit_ms)
-        offsets: dict[int, int] = {}
-        now_ms, committed_ms, beaten_ms, beat_ms = begin_ms, 0, 0, beat.at_ms
-        while True:
-            self._ahead_ms = now_ms
-            batch = self._next_batch(now_ms)
-            if not batch:
-                now_ms = self._next_wake_ms(True, now_ms)
-                while beat_ms + LONGEST_REQUEST_MS < min(now_ms, until_ms):
-                    next_beat_ms = beat_ms + self.settings.heartbeat_ms + self.delay(self.library.heartbeat_delay_ms)
-                    beaten_ms, beat_ms = beat_ms + self.delay(REQUEST_MS), next_beat_ms
-                    self.delay(REQUEST_MS)
-                if now_ms >= min(until_ms, beat_ms):
-                    self._wake = self.after(now_ms - begin_ms, self._woken)
-                    break
-                continue
-            work_ms = self._work_ms(sum(end - first for first, end in batch.values()))
-            if now_ms + work_ms + LONGEST_REQUEST_MS >= min(until_ms, beat_ms):
-                self._resume(batch, now_ms - begin_ms)
-                break
-            self._read_batch(batch, now_ms)
-            now_ms += work_ms
-            self._record_progress(batch, now_ms)
-            if commits_each_batch:
-                committed_ms = now_ms + self.delay(REQUEST_MS)
-                now_ms = committed_ms + WRITE_MS + self.delay(REQUEST_MS)
-                run.commit(self.pending, now_ms)
-                offsets |= self.pending
-                self.pending.clear()
-            self.polled_at_ms = now_ms
-        requests = [(committed_ms, self.member.commit_all(run.script.topic, offsets))] if offsets else []
-        if beaten_ms:
-            beat.cancel()
-            self._beat = self.after(beat_ms - begin_ms, self._send_heartbeat)
-            requests.append((beaten_ms, self.member.beat()))
-        for arrival_ms, request in sorted(requests, key=itemgetter(0)):
-            self.connection.send_ahead(request, arrival_ms)
-        return True
-
-    def _resume(self, batch: Batch, after_ms: int) -> None:
-        """Return a batch to the application after some time."""
-        if after_ms:
-            self.after(after_ms, lambda: self._return_batch(batch))
-        else:
-            self._return_batch(batch)
 
     def _in_turn(self) -> list[int]:
         """Return the owned partitions in the order in which their records are returned."""
@@ -489,7 +386,6 @@ class ConsumerProcess:
 
     def fail(self) -> None:
         """End with a fatal error: the application stops reading."""
-        self.is_fatal = True
         self._end()
 
     def _end(self) -> None:

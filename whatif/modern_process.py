@@ -9,16 +9,16 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.client_libraries import JAVA_CONSUMER, LIBRARIES, Library
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.consumer_process import RETRY_MS, ConsumerProcess
+from kohort.whatif.consumer_process import RETRY_MS
+from kohort.whatif.quiet_process import QuietProcess
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
 
 
-class ConsumerProtocolProcess(ConsumerProcess):
+class ConsumerProtocolProcess(QuietProcess):
     """A consumer with the consumer protocol (KIP-848)."""
 
-    kind = "consumer"
     member: ConsumerMember
 
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:

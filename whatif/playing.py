@@ -21,6 +21,7 @@ from kohort.whatif.cost_figures import (
 )
 from kohort.whatif.modern_process import ConsumerProtocolProcess
 from kohort.whatif.played_settings import Settings
+from kohort.whatif.quiet_process import QuietProcess
 from kohort.whatif.script import Event, Script
 from kohort.whatif.virtual_cluster import GROUP, VirtualCluster
 
@@ -54,7 +55,7 @@ class Run:
         self.script, self.settings = script, settings
         self.group_id = GROUP
         self.cluster = VirtualCluster(settings, script.topic, script.partitions, Random(seed))
-        self.processes: dict[str, ConsumerProcess] = {}
+        self.processes: dict[str, QuietProcess] = {}
         self.poison: Poison | None = None
         self.progress: dict[int, list[tuple[int, int]]] = {}
         self.commits: dict[int, list[tuple[int, int]]] = {}

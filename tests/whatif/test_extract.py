@@ -106,7 +106,7 @@ def test_report_draws_each_variant(tmp_path: Path) -> None:
     assert {f"m{number}" for number in range(1, 5)} == set(re.findall(r"<title>(m\d)</title>", html))
 
 
-def test_analysis_reports_what_if(tmp_path: Path) -> None:
+def test_analysis_reports_other_settings(tmp_path: Path) -> None:
     record(tmp_path / "log", rolling(), Settings())
     arguments = [str(tmp_path / "log"), "--out", str(tmp_path / "out"), "--engine", "local"]
     result = CliRunner().invoke(analyze, [*arguments, "--what-if", "group.instance.id=static"])

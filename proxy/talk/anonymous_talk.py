@@ -26,7 +26,7 @@ from kohort.proxy.talk.payloads import rename_topics
 from kohort.proxy.talk.recorded_apis import PAYLOADS
 from kohort.proxy.talk.short_forms import shortened
 from kohort.proxy.talk.talk_file import Talk
-from kohort.proxy.talk.talk_lines import CONNECTS, FIRST_LINE, TalkLine
+from kohort.proxy.talk.talk_lines import CONNECTS, FIRST_LINE, Step, shown_client
 from kohort.proxy.talk.talk_values import Value
 
 _HEADER: Final = (
@@ -66,21 +66,21 @@ def anonymize_talk(talk: Talk, path: Path) -> None:
             file.write(f"{line}\n")
 
 
-def _lines(talk: Talk, names: ReplacedNames) -> Iterator[TalkLine]:
+def _lines(talk: Talk, names: ReplacedNames) -> Iterator[Step]:
     naming = Naming()
     speakers: dict[str, str] = {}
     for step in talk.steps:
-        line = step.line
-        if line.kind == CONNECTS:
-            client_id = None if line.client_id is None else names.replace(CLIENT, line.client_id)
-            speakers[line.speaker] = speaker = naming.speaker(client_id)
-            yield TalkLine(line.at_ms, speaker, CONNECTS, client_id=client_id)
+        if step.kind == CONNECTS:
+            client_id = None if step.client_id is None else names.replace(CLIENT, step.client_id)
+            speakers[step.speaker] = speaker = naming.speaker(client_id)
+            yield Step(CONNECTS, speaker, {"client": shown_client(client_id)}, at_ms=step.at_ms)
             continue
-        speaker = speakers[line.speaker]
+        speaker = speakers[step.speaker]
         values = _renamed(step.values, names)
         if step.request is not None and step.request.api == "metadata":
             _name_topics(values, naming)
-        yield TalkLine(line.at_ms, speaker, line.kind, line.api, line.version, shortened(naming.named(values, speaker)))
+        new_values = shortened(naming.named(values, speaker))
+        yield Step(step.kind, speaker, step.words, new_values, at_ms=step.at_ms)
 
 
 def _name_topics(values: Value, naming: Naming) -> None:

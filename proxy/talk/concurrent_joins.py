@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kohort.proxy.talk.talk_file import Step
-from kohort.proxy.talk.talk_lines import REQUEST
+from kohort.proxy.talk.talk_lines import REQUEST, Step
 
 CONCURRENT_MS: Final = 50
 """Joins at most this far apart, without a response in between, may have been handled in another order."""
@@ -43,23 +42,23 @@ class _Held:
     def __init__(self, phase: JoinPhase, step: Step) -> None:
         self.phase = phase
         self.steps = [step]
-        self._speakers = {step.line.speaker}
+        self._speakers = {step.speaker}
 
     def admits(self, step: Step) -> bool:
         """Return whether the step is another join of this phase."""
-        is_other = step.line.kind == REQUEST and step.line.speaker not in self._speakers
+        is_other = step.kind == REQUEST and step.speaker not in self._speakers
         return is_other and not self._is_late(step) and join_phase(step) == self.phase
 
     def add(self, step: Step) -> None:
         self.steps.append(step)
-        self._speakers.add(step.line.speaker)
+        self._speakers.add(step.speaker)
 
     def ends_before(self, step: Step) -> bool:
         """Return whether the joins must be sent before this step."""
-        if self._is_late(step) or step.line.speaker in self._speakers:
+        if self._is_late(step) or step.speaker in self._speakers:
             return True
         request = step.request or step
-        if request.line.kind != REQUEST:
+        if request.kind != REQUEST:
             return False
         # A rejected join has changed nothing in the group, and its answer depends on nothing.
         was_rejected = request.api == "join_group" and join_phase(request) is None
@@ -77,7 +76,7 @@ class _Held:
         return [] if ordered == self.steps else [[step] for step in ordered]
 
     def _is_late(self, step: Step) -> bool:
-        return step.line.at_ms - self.steps[0].line.at_ms > CONCURRENT_MS
+        return step.at_ms - self.steps[0].at_ms > CONCURRENT_MS
 
 
 def _epoch(step: Step) -> int:
@@ -94,7 +93,7 @@ def leads(step: Step) -> bool:
 def _is_quick(step: Step) -> bool:
     """Return whether the group did not wait for more members, so that a pause would end the generation early."""
     assert step.answer is not None, "a join of a phase has an answer"
-    return step.answer.line.at_ms - step.line.at_ms <= CONCURRENT_MS
+    return step.answer.at_ms - step.at_ms <= CONCURRENT_MS
 
 
 def in_join_order(steps: Iterable[Step]) -> Iterator[list[Step]]:
@@ -109,7 +108,7 @@ def in_join_order(steps: Iterable[Step]) -> Iterator[list[Step]]:
             held.remove(joins)
             _reorder(batches, joins)
         joined = next((joins for joins in held if joins.admits(step)), None)
-        phase = join_phase(step) if step.line.kind == REQUEST else None
+        phase = join_phase(step) if step.kind == REQUEST else None
         if joined is not None:
             joined.add(step)
         elif phase is not None:

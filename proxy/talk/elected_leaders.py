@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kohort.proxy.talk.bindings import Bindings
 from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase
-from kohort.proxy.talk.talk_file import Step
+from kohort.proxy.talk.talk_lines import Step
 from kohort.proxy.talk.talk_values import Value
 
 

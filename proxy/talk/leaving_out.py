@@ -8,7 +8,7 @@ from typing import Final
 from kohort.proxy.talk.bindings import Bindings
 from kohort.proxy.talk.id_names import MEMBER, PRODUCER, ids_in
 from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER
-from kohort.proxy.talk.talk_file import Step
+from kohort.proxy.talk.talk_lines import Step
 from kohort.proxy.talk.talk_values import Value
 
 ELSEWHERE: Final = frozenset(
@@ -47,7 +47,7 @@ class Judge:
         if self._is_of_stranger(step):
             return True
         transaction = first(step.values, "transactional_id")
-        if step.api == "end_txn" and step.line.version >= _ENDS_WHAT_IS_NOT_THERE:
+        if step.api == "end_txn" and step.version >= _ENDS_WHAT_IS_NOT_THERE:
             if transaction not in self._added:
                 self._skip_epoch(step)
                 return True

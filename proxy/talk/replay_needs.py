@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from kohort.proxy.talk.leaving_out import first
 from kohort.proxy.talk.payloads import topics_in
-from kohort.proxy.talk.talk_file import Step, Talk
+from kohort.proxy.talk.talk_file import Talk
+from kohort.proxy.talk.talk_lines import Step
 from kohort.proxy.talk.talk_values import Value
 
 GROUP, TRANSACTION = 0, 1  # types of coordinators
@@ -41,8 +42,8 @@ def needs_of(talk: Talk) -> Needs:
             _add_topics(needs, recorded, step)
         elif step.request is not None and step.request.api == "offset_fetch":
             _add_fetched(needs, committed, step)
-        if step.line.api:
-            needs.first_uses.setdefault((step.api, step.line.version), step)
+        if step.kafka_name:
+            needs.first_uses.setdefault((step.api, step.version), step)
             _add_coordinator(needs, step)
             spoken.update(_topics_in(step.values))
             patterns.update(_patterns_in(step.values))
@@ -58,13 +59,13 @@ def needs_of(talk: Talk) -> Needs:
 
 def _add_coordinator(needs: Needs, step: Step) -> None:
     """Note the coordinator of the first group, or transaction, on a connection."""
-    if step.line.speaker in needs.coordinators or step.api in ("metadata", "find_coordinator"):
+    if step.speaker in needs.coordinators or step.api in ("metadata", "find_coordinator"):
         return
     group, transaction = first(step.values, "group_id"), first(step.values, "transactional_id")
     if transaction and step.api != "txn_offset_commit":
-        needs.coordinators[step.line.speaker] = (TRANSACTION, transaction)
+        needs.coordinators[step.speaker] = (TRANSACTION, transaction)
     elif group:
-        needs.coordinators[step.line.speaker] = (GROUP, group)
+        needs.coordinators[step.speaker] = (GROUP, group)
 
 
 def _add_topics(needs: Needs, recorded: dict[str, int], step: Step) -> None:

@@ -26,8 +26,8 @@ from kohort.proxy.talk.replay_needs import GROUP, Needs, needs_of
 from kohort.proxy.talk.replay_stage import ReplayStage
 from kohort.proxy.talk.short_forms import shortened
 from kohort.proxy.talk.talk_fields import from_values, to_values
-from kohort.proxy.talk.talk_file import Step, Talk
-from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, REQUEST, shown_answer
+from kohort.proxy.talk.talk_file import Talk
+from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, REQUEST, Step, shown_answer
 from kohort.proxy.talk.talk_values import Value
 
 PATIENCE_S: Final = 5.0  # how much later than in the recording a response may come
@@ -174,25 +174,25 @@ class Player:
     async def _take(self, steps: list[Step]) -> None:
         """Replay the steps; several are requests that are sent at once."""
         step = steps[-1]
-        self._now_ms = step.line.at_ms
-        if step.line.kind == ANSWER:
+        self._now_ms = step.at_ms
+        if step.kind == ANSWER:
             assert step.request is not None, "an answer belongs to a request"
             self._decide(step.request.number)
             if (sent := self._sent.get(step.request.number)) is not None:
                 self._due.append(sent)
             return
         await self._settled()
-        await self._pace.until(step.line.at_ms)
+        await self._pace.until(step.at_ms)
         await self._until_received()
-        if step.line.kind == CONNECTS:
-            self._client_ids[step.line.speaker] = step.line.client_id
-        elif step.line.kind == REQUEST:
+        if step.kind == CONNECTS:
+            self._client_ids[step.speaker] = step.client_id
+        elif step.kind == REQUEST:
             if len(steps) > 1:
                 for joined_step in steps:  # so that nothing has to be awaited between two requests
-                    await self._line(joined_step.line.speaker)
+                    await self._line(joined_step.speaker)
             for joined_step in steps:
                 await self._ask(joined_step)
-        elif (line := self._lines.pop(step.line.speaker, None)) is not None:
+        elif (line := self._lines.pop(step.speaker, None)) is not None:
             line.close()
 
     async def _ask(self, step: Step) -> None:
@@ -207,17 +207,17 @@ class Player:
 
     async def _send(self, step: Step) -> None:
         if step.api == "join_group":
-            self._joined_at_ms[_owner_of(step).group] = step.line.at_ms
-        line = await self._line(step.line.speaker)
+            self._joined_at_ms[_owner_of(step).group] = step.at_ms
+        line = await self._line(step.speaker)
         owner = _owner_of(step)
-        request = from_values(message_of(step.api).request, self._bindings.filled(step.values), step.line.api)
-        answer = line.ask(step.api, step.line.version, self._client_ids[step.line.speaker], request)
+        request = from_values(message_of(step.api).request, self._bindings.filled(step.values), step.kafka_name)
+        answer = line.ask(step.api, step.version, self._client_ids[step.speaker], request)
         self.played.asked += 1
         if step.answer is None:
             self.played.unanswered += 1
             answer.add_done_callback(_ignored)
             return
-        took_s = (step.answer.line.at_ms - step.line.at_ms) / 1000
+        took_s = (step.answer.at_ms - step.at_ms) / 1000
         sent = Sent(step, answer, asyncio.get_running_loop().time() + took_s + PATIENCE_S, owner)
         self._sent[step.number] = self._last = sent
         answer.add_done_callback(partial(self._on_response, sent))
@@ -257,17 +257,17 @@ class Player:
         began_s = loop.time()
         for sent in due:
             if not sent.answer.done():
-                patience_s = 0 if sent.step.line.speaker in self._late_speakers else sent.until_s - loop.time()
+                patience_s = 0 if sent.step.speaker in self._late_speakers else sent.until_s - loop.time()
                 await asyncio.wait([sent.answer], timeout=max(patience_s, SETTLE_S))
             if not sent.answer.done():
-                self._late_speakers.add(sent.step.line.speaker)
+                self._late_speakers.add(sent.step.speaker)
                 self._differs(sent.step, f"nothing within {PATIENCE_S:g} s more than recorded", [])
                 self._forget(sent)
         self._pace.behind(int((loop.time() - began_s) * 1000))
         await asyncio.sleep(0)  # compare received responses before the requests that depend on them
 
     def _on_response(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
-        self._late_speakers.discard(sent.step.line.speaker)
+        self._late_speakers.discard(sent.step.speaker)
         if sent.step.number not in self._sent or answer.cancelled():
             self._forget(sent)
             return
@@ -288,7 +288,7 @@ class Player:
             self._differs(sent.step, str(error), [])
             return
         try:
-            response = message_of(sent.step.api).read_answer(sent.step.line.version, answer.result())[1]
+            response = message_of(sent.step.api).read_answer(sent.step.version, answer.result())[1]
         except DecodeError as unreadable:
             self._differs(sent.step, f"unreadable: {unreadable}", [])
             return
@@ -303,7 +303,7 @@ class Player:
             self._compare_values(sent, expected, received)
             return
         self._bindings.is_same_id(expected.get("member_id"), received["member_id"])
-        self._joined.setdefault(phase, []).append((sent, Joined(expected, received, sent.step.line.at_ms)))
+        self._joined.setdefault(phase, []).append((sent, Joined(expected, received, sent.step.at_ms)))
 
     def _compare_joined(self, phase: JoinPhase) -> None:
         answers = self._joined.pop(phase)
@@ -315,7 +315,7 @@ class Player:
 
     def _compare_values(self, sent: Sent, expected: Value, received: Value) -> None:
         expectations = RecordedExpectations(self._bindings, sent.owner)
-        lines = differences(sent.step.line.api, expected, received, expectations)
+        lines = differences(sent.step.kafka_name, expected, received, expectations)
         if not lines:
             self.played.as_recorded += 1
             return
@@ -326,7 +326,7 @@ class Player:
             return
         self._undecided[sent.step.number] = (sent.step, text, lines)
         assert sent.step.answer is not None, "it was recorded"
-        if self._now_ms >= sent.step.answer.line.at_ms:
+        if self._now_ms >= sent.step.answer.at_ms:
             self._decide(sent.step.number)
 
     def _decide(self, number: int) -> None:
@@ -335,11 +335,11 @@ class Player:
             return
         step, received, lines = self._undecided.pop(number)
         group = _owner_of(step).group
-        if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.line.at_ms - CONCURRENT_MS:
+        if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.at_ms - CONCURRENT_MS:
             self._differs(step, received, lines)
             return
         self.played.ambiguous_answers += 1
-        self._note_ambiguous(number, f"a member joined group {group} at the same time as this {step.line.api}")
+        self._note_ambiguous(number, f"a member joined group {group} at the same time as this {step.kafka_name}")
 
     def _note_ambiguous(self, number: int, sentence: str) -> None:
         if len(self.played.ambiguous) < KEPT_DIFFERENCES:
@@ -348,8 +348,8 @@ class Player:
     def _differs(self, step: Step, text: str, lines: list[str]) -> None:
         assert step.answer is not None, "it was recorded"
         self.played.different += 1
-        position, request = f"{self._talk.name}:{step.number}", f"{step.line.speaker} {step.line.content}"
-        difference = Difference(position, request, shown_answer(step.answer.line.values), text, lines)
+        position, request = f"{self._talk.name}:{step.number}", step.text
+        difference = Difference(position, request, step.answer.response_text, text, lines)
         if len(self.played.differences) < KEPT_DIFFERENCES:
             self.played.differences.append(difference)
         if self._on_difference is not None:

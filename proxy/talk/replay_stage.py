@@ -20,7 +20,8 @@ from kohort.protocol.messages.offset_commit import (
 )
 from kohort.proxy.talk.replay_line import ReplayedCluster, ReplayLine
 from kohort.proxy.talk.replay_needs import GROUP, TRANSACTION, Needs
-from kohort.proxy.talk.talk_file import Step, Talk
+from kohort.proxy.talk.talk_file import Talk
+from kohort.proxy.talk.talk_lines import Step
 
 READY_S: Final = 30.0  # timeout for coordinators and new topics
 ASK_AGAIN_S: Final = 0.1
@@ -104,9 +105,9 @@ class ReplayStage:
 
     def _check_version(self, talk: Talk, step: Step) -> None:
         least, most = self._versions.get(API_BY_NAME[step.api].key, (0, -1))
-        if not least <= step.line.version <= most:
+        if not least <= step.version <= most:
             offers = f"versions {least} to {most}" if most >= 0 else "no version of it"
-            request = f"{step.line.api} v{step.line.version}"
+            request = f"{step.kafka_name} v{step.version}"
             raise ReplayError(
                 f"{talk.name}:{step.number}: this cluster does not support {request}; it supports {offers}"
             )

@@ -14,11 +14,11 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.bindings import made_up
 from kohort.proxy.talk.id_names import replaced
-from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, NAME_BY_KAFKAS, recorded_answer
+from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, recorded_answer
 from kohort.proxy.talk.renaming import renamed
 from kohort.proxy.talk.short_forms import lengthened
 from kohort.proxy.talk.talk_fields import from_values
-from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, TalkLine, read_line
+from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, Step, read_line
 from kohort.proxy.talk.talk_values import Value
 from kohort.proxy.talk.talk_writer import LOST
 
@@ -30,26 +30,6 @@ MAX_LINE_BYTES: Final = 64 << 20
 
 class TalkError(ValueError):
     """File that can't be replayed; the text is a sentence with its name and the line."""
-
-
-@dataclass(eq=False)
-class Step:
-    """Line of a conversation with its context."""
-
-    line: TalkLine
-    values: Value = field(default_factory=dict)  # fields of a request or response, with lists in place of short forms
-    answer: Step | None = None  # response to the request, if any
-    request: Step | None = None  # request of a response
-
-    @property
-    def api(self) -> str:
-        """Name of a request's API in `api_keys.py`; empty for APIs outside of conversations."""
-        return NAME_BY_KAFKAS.get(self.line.api, "")
-
-    @property
-    def number(self) -> int:
-        """Number of the line."""
-        return self.line.number
 
 
 @dataclass
@@ -75,7 +55,7 @@ class Talk:
     @property
     def requests(self) -> Iterator[Step]:
         """All requests in order."""
-        return (step for step in self.steps if step.line.kind == REQUEST)
+        return (step for step in self.steps if step.kind == REQUEST)
 
 
 def read_talk(path: Path) -> Talk:
@@ -144,10 +124,9 @@ class _Reading:
 
     def _step(self, text: str, number: int, offset: int, answers: BinaryIO) -> Step | None:
         try:
-            line = read_line(text, number)
-            if line is None:
+            step = read_line(text, number)
+            if step is None:
                 return None
-            step = Step(line)
             self._take(step, offset, answers)
         except (ValueError, RecursionError) as problem:
             raise TalkError(f"{self._talk.name}:{number}: {problem}") from None
@@ -156,64 +135,63 @@ class _Reading:
         return step
 
     def _take(self, step: Step, offset: int, answers: BinaryIO) -> None:
-        line = step.line
-        if line.kind == CONNECTS:
-            if line.speaker in self._waiting:
-                raise ValueError(f"{line.speaker} is connected already")
-            self._waiting[line.speaker] = deque()
-        elif line.speaker not in self._waiting:
-            raise ValueError(f"{line.speaker} is not connected")
-        elif line.kind == REQUEST:
+        if step.kind == CONNECTS:
+            if step.speaker in self._waiting:
+                raise ValueError(f"{step.speaker} is connected already")
+            self._waiting[step.speaker] = deque()
+        elif step.speaker not in self._waiting:
+            raise ValueError(f"{step.speaker} is not connected")
+        elif step.kind == REQUEST:
             self._ask(step, answers)
-        elif line.kind == ANSWER:
+        elif step.kind == ANSWER:
             self._answer(step, offset)
         else:
-            del self._waiting[line.speaker]
+            del self._waiting[step.speaker]
 
     def _ask(self, step: Step, answers: BinaryIO) -> None:
         if not step.api:
-            raise ValueError(f"{step.line.api} is not part of conversations")
-        step.values = lengthened(message_of(step.api).request, step.line.values)
+            raise ValueError(f"{step.kafka_name} is not part of conversations")
+        step.values = lengthened(message_of(step.api).request, step.values)
         if self._validates:
             _validate_request(step)
             self._talk.answer_offsets.append(-1)
         elif (offset := self._talk.answer_offsets[self._requests]) >= 0:
             step.answer = self._answer_at(offset, step, answers)
-        self._waiting[step.line.speaker].append((self._requests, step))
+        self._waiting[step.speaker].append((self._requests, step))
         self._requests += 1
 
     def _answer_at(self, offset: int, request: Step, answers: BinaryIO) -> Step:
         answers.seek(offset)
-        line = read_line(answers.readline().decode().rstrip("\r\n"), 0)
-        assert line is not None, "an answer was here in the first pass"
-        answer = Step(line, lengthened(recorded_answer(request.api)[0], line.values))
+        answer = read_line(answers.readline().decode().rstrip("\r\n"), 0)
+        assert answer is not None, "an answer was here in the first pass"
+        answer.values = lengthened(recorded_answer(request.api)[0], answer.values)
         if self._talk.rename:
             answer.values = renamed(answer.values, self._talk.rename)
         return answer
 
     def _answer(self, step: Step, offset: int) -> None:
-        waiting = self._waiting[step.line.speaker]
+        waiting = self._waiting[step.speaker]
         if not waiting:
             raise ValueError("a response without a request")
         ordinal, step.request = waiting.popleft()
         shape, _ = recorded_answer(step.request.api)
-        step.values = lengthened(shape, step.line.values)
+        step.values = lengthened(shape, step.values)
         if self._validates:
             self._talk.answer_offsets[ordinal] = offset
             if LEFT_OUT_ANSWER not in step.values:
-                from_values(shape, _with_any_ids(step.values), step.request.line.api)
+                from_values(shape, _with_any_ids(step.values), step.request.kafka_name)
 
 
 def _validate_request(step: Step) -> None:
-    api, version = API_BY_NAME[step.api], step.line.version
+    api, version = API_BY_NAME[step.api], step.version
     if not max(api.min_version, api.readable_from) <= version <= api.max_version:
-        raise ValueError(f"this kohort does not support {step.line.api} v{version}")
+        raise ValueError(f"this kohort does not support {step.kafka_name} v{version}")
     message = message_of(step.api)
-    request = from_values(message.request, _with_any_ids(step.values), step.line.api)
+    request = from_values(message.request, _with_any_ids(step.values), step.kafka_name)
     try:
         message.write_request(version, 0, None, request)
     except Exception as problem:  # kio raises many kinds for numbers that are too large and texts too long
-        raise ValueError(f"invalid {step.line.api} v{version}: {problem!r}") from None
+        raise ValueError(f"invalid {step.kafka_name} v{version}: {problem!r}") from None
 
 
 def _with_any_ids(values: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Lines of a recorded conversation: time, speaker and content. `1234 ms  ada Heartbeat v4 {group_id: billing, …}`.
+"""Steps of a conversation, and the lines of a recorded one: `1234 ms  ada Heartbeat v4 {group_id: billing, …}`.
 
 A speaker is a connection; `ada/2` is the second one of a client. A response (`ada <- NONE {…}`) belongs to the oldest
 request of that connection without a response. Conversations of tests have no times and more steps (`tests/talk`).
@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
+from kohort.proxy.talk.recorded_apis import NAME_BY_KAFKAS
 from kohort.proxy.talk.talk_values import Value, read_values, show
 
 VERSION: Final = 1
@@ -39,55 +40,73 @@ RECORDED_FORMS: Final[Forms] = {
 }
 
 
-class StepText(NamedTuple):
-    """Parts of a step."""
-
-    kind: str
-    words: dict[str, str]
-    values: dict[str, Value]
-
-
-def read_step(text: str, forms: Forms) -> StepText:
-    """Return the parts of a step. Raise ValueError if it has none of the forms, or if its values are malformed."""
-    for kind, form in forms.items():
-        match = form.fullmatch(text)
-        if match is not None:
-            words = {name: word for name, word in match.groupdict().items() if word is not None}
-            return StepText(kind, words, read_values(words.pop("values", "{}")))
-    raise ValueError(f"cannot follow {text[:60]!r}")
-
-
 def read_client(text: str) -> str | None:
     """Return the client id in a line."""
     return None if text == NULL_CLIENT else str(read_values(text))
 
 
-@dataclass
-class TalkLine:
-    """Line of a conversation."""
+@dataclass(eq=False)
+class Step:
+    """Step of a conversation, recorded or written for a test."""
 
-    at_ms: int  # since the start of the recording
-    speaker: str
-    kind: str
-    api: str = ""  # Kafka's name of a request
-    version: int = -1
-    values: dict[str, Value] = field(default_factory=dict)  # fields of a request or response, in the written form
-    client_id: str | None = None  # of a client that connects
-    number: int = 0  # in the file, from 1
+    kind: str  # name of its form
+    speaker: str  # connection that sends or receives
+    words: dict[str, str] = field(default_factory=dict)  # other parts of the line, by the names in the form
+    values: Value = field(default_factory=dict)
+    """Fields of a request or response. `talk_file.py` replaces their short forms by lists."""
+    number: int = 0  # of the line in its file, from 1
+    at_ms: int = 0  # since the start of the recording
+    text: str = ""  # as in the file, without the time
+    answer: Step | None = None  # recorded response to the request, if any
+    request: Step | None = None  # request of a recorded response
 
     def __str__(self) -> str:
-        return f"{self.at_ms:>7} ms  {self.speaker} {self.content}"
+        """Return the line of a recording."""
+        return f"{self.at_ms:>7} ms  {self.speaker} {self._content}"
 
     @property
-    def content(self) -> str:
-        """The content without time and speaker."""
+    def _content(self) -> str:
         if self.kind == DISCONNECTS:
             return "disconnects"
         if self.kind == CONNECTS:
-            return f"connects as {shown_client(self.client_id)}"
+            return f"connects as {self.words['client']}"
         if self.kind == ANSWER:
             return f"<- {shown_answer(self.values)}".rstrip()
-        return f"{self.api} v{self.version}{_with_values(self.values)}"
+        return f"{self.kafka_name} v{self.version}{_with_values(self.values)}"
+
+    @property
+    def client(self) -> str:
+        """The client that the connection belongs to: ada, of `ada/2`."""
+        return self.speaker.partition("/")[0]
+
+    @property
+    def client_id(self) -> str | None:
+        """The id of a client that connects."""
+        return read_client(self.words["client"])
+
+    @property
+    def kafka_name(self) -> str:
+        """Kafka's name of the API; empty if the line has none."""
+        return self.words.get("api", "")
+
+    @property
+    def api(self) -> str:
+        """Name of the API in `api_keys.py`; empty for APIs outside of recordings."""
+        return NAME_BY_KAFKAS.get(self.kafka_name, "")
+
+    @property
+    def version(self) -> int:
+        """Version of a request."""
+        return int(self.words["version"])
+
+    @property
+    def response_text(self) -> str:
+        """The content of a response as in the file."""
+        return self.text.partition("<-")[2].strip()
+
+    def read_number(self, word: str, default: int | None = None) -> int | None:
+        """Return a number in the line, or the default if the line has no such word."""
+        return int(self.words[word]) if word in self.words else default
 
 
 def shown_client(client_id: str | None) -> str:
@@ -107,22 +126,33 @@ def _with_values(values: dict[str, Value]) -> str:
     return f" {show(values)}" if values else ""
 
 
-def read_line(text: str, number: int) -> TalkLine | None:
-    """Return the content of a line, or None if it is empty or a comment. Raise ValueError if it is malformed."""
+def read_step(text: str, forms: Forms, number: int, last_speaker: str = "") -> Step:
+    """Return a step. Raise ValueError if it has none of the forms, or if its values are malformed.
+
+    Args:
+        number: Number of its line.
+        last_speaker: Speaker of a step that names none.
+    """
+    for kind, form in forms.items():
+        match = form.fullmatch(text)
+        if match is not None:
+            words = {name: word for name, word in match.groupdict().items() if word is not None}
+            values = read_values(words.pop("values", "{}"))
+            return Step(kind, words.pop("speaker", last_speaker), words, values, number, text=text)
+    raise ValueError(f"cannot follow {text[:60]!r}")
+
+
+def read_line(text: str, number: int) -> Step | None:
+    """Return the step in a line, or None if it is empty or a comment. Raise ValueError if it is malformed."""
     if not text.strip() or text.startswith("#"):
         return None
     timed = _TIMED.fullmatch(text)
     if timed is None:
         raise ValueError(f"a line begins with a time and a speaker, as in `120 ms  ada`, not with {text[:40]!r}")
-    step = read_step(timed["step"], RECORDED_FORMS)
-    words, error = step.words, {"error_code": step.words["error"]} if "error" in step.words else {}
-    return TalkLine(
-        int(timed["at_ms"]),
-        words["speaker"],
-        step.kind,
-        words.get("api", ""),
-        int(words.get("version", -1)),
-        error | step.values,
-        read_client(words["client"]) if "client" in words else None,
-        number,
-    )
+    step = read_step(timed["step"], RECORDED_FORMS, number)
+    step.at_ms = int(timed["at_ms"])
+    if "error" in step.words:
+        step.values = {"error_code": step.words["error"]} | step.values
+    if "client" in step.words:
+        read_client(step.words["client"])  # raises ValueError if it is malformed
+    return step

@@ -13,7 +13,7 @@ from kohort.proxy.talk.id_names import Naming
 from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, NAME_BY_KEY, recorded_answer
 from kohort.proxy.talk.short_forms import shortened
 from kohort.proxy.talk.talk_fields import to_values
-from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, DISCONNECTS, FIRST_LINE, REQUEST, TalkLine
+from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, DISCONNECTS, FIRST_LINE, REQUEST, Step, shown_client
 from kohort.proxy.talk.talk_values import Value
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Recorder:
         header, number = observed.header, observed.line.number
         if number not in self._speakers:
             speaker = self._speakers[number] = self._naming.speaker(header.client_id)
-            self._put(observed.requested_us, speaker, CONNECTS, client_id=header.client_id)
+            self._put(observed.requested_us, speaker, CONNECTS, {"client": shown_client(header.client_id)})
         name = NAME_BY_KEY[header.api_key]
         message = message_of(name)
         try:
@@ -58,8 +58,8 @@ class Recorder:
             self._unread.add(observed)
             self._note(observed, "can't be read here, and neither is its answer")
             return
-        values = to_values(message.request, request)
-        self._put(observed.requested_us, self._speakers[number], REQUEST, observed, values)
+        words = {"api": kafka_name(name), "version": str(header.api_version)}
+        self._put(observed.requested_us, self._speakers[number], REQUEST, words, to_values(message.request, request))
 
     def on_response(self, observed: ObservedCall) -> None:
         if observed in self._unread:
@@ -95,20 +95,10 @@ class Recorder:
             return None
 
     def _put(
-        self,
-        at_us: int,
-        speaker: str,
-        kind: str,
-        request: ObservedCall | None = None,
-        values: Value = None,
-        client_id: str | None = None,
+        self, at_us: int, speaker: str, kind: str, words: dict[str, str] | None = None, values: Value = None
     ) -> None:
-        line = TalkLine(self._at_ms(at_us), speaker, kind, client_id=client_id)
-        if request is not None:
-            line.api, line.version = kafka_name(NAME_BY_KEY[request.header.api_key]), request.header.api_version
-        if values is not None:
-            line.values = shortened(self._naming.named(values, speaker))
-        self._write(str(line))
+        written_values = {} if values is None else shortened(self._naming.named(values, speaker))
+        self._write(str(Step(kind, speaker, words or {}, written_values, at_ms=self._at_ms(at_us))))
 
     def _note(self, observed: ObservedCall, reason: str) -> None:
         api, version = kafka_name(NAME_BY_KEY[observed.header.api_key]), observed.header.api_version

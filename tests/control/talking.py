@@ -15,9 +15,10 @@ from kohort.broker.runtime.server import Server
 from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.control.oracle.safety import Budget
+from kohort.proxy.talk.talk_lines import ANSWER, Step
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES, Profile
-from tests.talk.script import Conversation, Step, read_steps
+from tests.talk.script import Conversation, read_steps
 from tests.talk.stage import Line, Stage
 
 
@@ -67,7 +68,7 @@ class Lab:
     def heard(self) -> Any:
         """Return the fields of the last speaker's next response."""
         client = self.player._clients[self._last_speaker]
-        return self.player._hear(Step("answer", 0, "", self._last_speaker, {}), client)[1]
+        return self.player._hear(Step(ANSWER, self._last_speaker), client)[1]
 
     def line(self, speaker: str) -> Line:
         """Return a client's connection."""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from kohort.coordinator.classic.states import ALLOWED_FROM, State
 from kohort.coordinator.share_partitions import record_states
+from kohort.proxy.talk.talk_lines import Step
 from tests.docs.sources import CONVERSATIONS, ROOT
-from tests.talk.script import Step, read_conversation
+from tests.talk.script import read_conversation
 from tests.talk.values import Value
 
 IMAGES = ROOT / "docs" / "images"
@@ -78,7 +79,7 @@ def sequence(path: Path, skipped: int) -> str:
     conversation = read_conversation(path)
     steps = list(_drawn(conversation.steps[skipped:]))
     members = [name for step in steps if step.kind in _GROUP_STEPS for name in _members(step)]
-    people = list(dict.fromkeys([*members, *(step.person for step in steps if step.kind not in _UNSPOKEN)]))
+    people = list(dict.fromkeys([*members, *(step.client for step in steps if step.kind not in _UNSPOKEN)]))
     columns = {name: _LEFT_MARGIN + number * _COLUMN for number, name in enumerate(people)}
     broker = _LEFT_MARGIN + len(people) * _COLUMN + 60
     lines = list(_arrows(steps, columns, broker))
@@ -121,16 +122,16 @@ def _arrows(steps: list[Step], columns: dict[str, int], broker: int) -> Iterator
         elif step.kind == "wait":
             yield _note(broker, y, f"{step.words['length']} ms later")
         elif step.kind == "silence":
-            yield _note(broker, y, f"{step.person} waits: no response")
+            yield _note(broker, y, f"{step.client} waits: no response")
         elif step.kind == "answer":
             error = step.words.get("error", "")
             delay = f" after {step.words['least']}–{step.words['most']} ms" if "least" in step.words else ""
-            yield _arrow(broker, columns[step.person], y)
+            yield _arrow(broker, columns[step.client], y)
             name = "" if error in ("", "NONE") else f'<tspan class="bad">{error}</tspan> '
             yield f'<text x="{broker + 12}" y="{y + 4}">{name}{escape(_facts(step.values))}{delay}</text>'
         elif step.speaker:
-            yield _arrow(columns[step.person], broker, y)
-            middle = (columns[step.person] + broker) / 2
+            yield _arrow(columns[step.client], broker, y)
+            middle = (columns[step.client] + broker) / 2
             yield f'<text x="{middle}" y="{y - 5}" text-anchor="middle">{escape(_request(step))}</text>'
         else:
             yield _note(broker, y, step.text)

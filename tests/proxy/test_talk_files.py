@@ -21,7 +21,7 @@ def read(folder: Path, text: str | bytes) -> Talk:
 def test_responses_match_oldest_request(tmp_path: Path) -> None:
     talk = read(tmp_path, BEATS)
     first, second, third = talk.requests
-    assert [first.answer and first.answer.line.at_ms, second.answer and second.answer.line.at_ms] == [6, 5]
+    assert [first.answer and first.answer.at_ms, second.answer and second.answer.at_ms] == [6, 5]
     assert third.answer is None, "its client was killed"
     assert first.values["generation_id"] == 1
 

@@ -17,7 +17,7 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.proxy.talk.payloads import in_words, to_bytes, topics_in
 from kohort.proxy.talk.short_forms import lengthened, shortened
 from kohort.proxy.talk.talk_fields import from_values, to_values
-from kohort.proxy.talk.talk_lines import CONNECTS, TalkLine, read_line
+from kohort.proxy.talk.talk_lines import CONNECTS, Step, read_line, shown_client
 from kohort.proxy.talk.talk_values import Value, read_values, show
 
 VALUES = st.recursive(
@@ -63,7 +63,7 @@ def test_line_round_trip(line: str) -> None:
 
 @given(st.none() | st.text())
 def test_client_ids_stay(client_id: str | None) -> None:
-    line = str(TalkLine(5, "ada", CONNECTS, client_id=client_id))
+    line = str(Step(CONNECTS, "ada", {"client": shown_client(client_id)}))
     read = read_line(line, 1)
     assert read is not None
     assert read.client_id == client_id

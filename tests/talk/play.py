@@ -13,7 +13,7 @@ from kohort.broker.cluster.node import Node
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.protocol.releases import CURRENT
 from kohort.proxy.talk.answer_comparing import differences
-from kohort.proxy.talk.talk_lines import read_client
+from kohort.proxy.talk.talk_lines import ANSWER, Step, read_client
 from tests.talk.compare import Names, WrittenExpectations
 from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order
@@ -26,7 +26,7 @@ from tests.talk.messages import (
 )
 from tests.talk.profiles import PROFILES
 from tests.talk.requests import complete
-from tests.talk.script import Conversation, ScriptError, Step
+from tests.talk.script import Conversation, ScriptError
 from tests.talk.stage import FIRST_PORT, Line, Stage
 from tests.talk.values import Value, fill, show
 
@@ -87,7 +87,7 @@ def play(
     try:
         for step in conversation.steps:
             indent = "  " if step.text.startswith("<-") else ""
-            told.append(f"{stage.clock.now_ms():>8} ms {step.line:>4}  {indent}{step.text}")
+            told.append(f"{stage.clock.now_ms():>8} ms {step.number:>4}  {indent}{step.text}")
             if moving and player.nobody_waits and stage.would_survive:
                 stage.move_coordinators()
             player.take(step)
@@ -97,7 +97,7 @@ def play(
         told += [f"{'':>17}  ({text})" for text in player.notes()]
         return "\n".join(told) + "".join(f"\n>>> {line}" for line in difference.lines)
     except ValueError as problem:
-        raise ScriptError(f"{conversation.path}:{step.line}: {problem}") from problem
+        raise ScriptError(f"{conversation.path}:{step.number}: {problem}") from problem
     finally:
         stage.close()
     return ""
@@ -153,10 +153,12 @@ class Player:
         self._ask(step.speaker, step.words["api"], int(step.words["version"]), step.values)
 
     def _joins(self, step: Step) -> None:
-        self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
+        self._join(step.speaker, step.read_number("version", 9) or 0, self._fill(step.values))
 
     def _beats(self, step: Step) -> None:
-        self._ask(step.speaker, *heartbeat_of(step.words.get("of", "consumer"), step.number("version")), step.values)
+        self._ask(
+            step.speaker, *heartbeat_of(step.words.get("of", "consumer"), step.read_number("version")), step.values
+        )
 
     def _leaves(self, step: Step) -> None:
         self._ask(step.speaker, *heartbeat_of("consumer", None), {"epoch": -1} | step.values)
@@ -186,7 +188,7 @@ class Player:
         port = self._find(step.words["where"]) if "where" in step.words else FIRST_PORT
         self._disconnects(step)
         if "client" in step.words:
-            self._client_ids[step.person] = read_client(step.words["client"])
+            self._client_ids[step.client] = read_client(step.words["client"])
         self._connect(step.speaker, port)
 
     def _stops(self, step: Step) -> None:
@@ -261,14 +263,14 @@ class Player:
             self.stage.loop.advance(ASK_AGAIN_MS)
             assert asked
             self._ask(step.speaker, asked.api, asked.version, asked.values)
-        least, most = step.number("least"), step.number("most")
+        least, most = step.read_number("least"), step.read_number("most")
         if least is not None and most is not None and not least <= took_ms <= most:
             found.insert(0, f"expected the answer between {least} and {most} ms, it took {took_ms} ms")
         if found:
             raise Differs(*found)
 
     def _judge(self, step: Step, api: str, heard: Value) -> list[str]:
-        values = unsaid(api, self._version, self._with_error(step, heard), step.person, self.stage.release)
+        values = unsaid(api, self._version, self._with_error(step, heard), step.client, self.stage.release)
         expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in heard else {}
         if "error_code" in heard:
             expected["error_code"] = step.words.get("error", "NONE")
@@ -287,7 +289,7 @@ class Player:
             return "GroupLog", self._read.pop(step.speaker), 0
         if not client.waiting:
             raise Differs(f"{step.speaker} has not asked anything that is still to be answered")
-        patience_ms = max(PATIENCE_MS, (step.number("most") or 0) + 1_000)
+        patience_ms = max(PATIENCE_MS, (step.read_number("most") or 0) + 1_000)
         self.stage.loop.advance(patience_ms, lambda: bool(client.line.frames or client.line.closed))
         if not client.line.frames:
             raise Differs("the broker hung up" if client.line.closed else f"no answer within {patience_ms} ms")
@@ -295,7 +297,7 @@ class Player:
         asked = client.waiting.popleft()
         if correlation_id_of(frame) != asked.correlation_id:
             raise Differs(f"correlation id: expected {asked.correlation_id}, received {correlation_id_of(frame)}")
-        api, version = step.words.get("api", asked.api), step.number("version", asked.version)
+        api, version = step.words.get("api", asked.api), step.read_number("version", asked.version)
         assert version is not None
         self._version = version
         try:
@@ -305,7 +307,7 @@ class Player:
         if api == "ListGroups":  # as in a recording, where others have groups too
             heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
         if api in HEARTBEATS:
-            remember(heard, self.names, step.person)
+            remember(heard, self.names, step.client)
             self.stage.loop.advance(1)  # work next to heartbeats is complete before the next heartbeat
         if api in TELLS_SHARES:
             heard = brief(heard, self.names)
@@ -318,8 +320,8 @@ class Player:
         self._make_up_names(f"${name}")
         topic = {
             "name": self.names[name],
-            "num_partitions": step.number("partitions", 1),
-            "replication_factor": step.number("replicas", 1),
+            "num_partitions": step.read_number("partitions", 1),
+            "replication_factor": step.read_number("replicas", 1),
         }
         created = self.ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
         if created["topics"][0]["error_code"] not in ("NONE", "TOPIC_ALREADY_EXISTS"):
@@ -397,7 +399,7 @@ class Player:
     def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
         """Send a request and return the response."""
         self._ask(speaker, api, version, values)
-        return self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])[1]
+        return self._hear(Step(ANSWER, speaker), self._clients[speaker])[1]
 
     def _client(self, speaker: str) -> Client:
         if speaker not in self._clients:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from kohort.proxy.talk.talk_lines import ANSWER, API, CONNECTS, ERROR, RECORDED_FORMS, SPEAKER, VALUES, read_step
-from tests.talk.values import QUOTED, Value
+from kohort.proxy.talk.talk_lines import ANSWER, API, CONNECTS, ERROR, RECORDED_FORMS, SPEAKER, VALUES, Step, read_step
+from tests.talk.values import QUOTED
 
 RESPONSE = rf"(?:{SPEAKER} )?<- "
 
@@ -42,27 +42,6 @@ HEADER = re.compile(r"# (source|profile|warm|alone): (.*)")
 
 class ScriptError(Exception):
     """A conversation that cannot be read or played as it is written. The message names file and line."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step. `speaker` sends or receives; `words` are the other words of the line."""
-
-    kind: str
-    line: int
-    text: str
-    speaker: str
-    words: dict[str, str]
-    values: Value = field(default_factory=dict)
-
-    @property
-    def person(self) -> str:
-        """Ada, whichever of her connections speaks."""
-        return self.speaker.partition("/")[0]
-
-    def number(self, word: str, default: int | None = None) -> int | None:
-        """Return a number in the line."""
-        return int(self.words[word]) if word in self.words else default
 
 
 @dataclass(frozen=True)
@@ -146,12 +125,11 @@ def _open_braces(text: str) -> bool:
     return bare.count("{") + bare.count("[") > bare.count("}") + bare.count("]")
 
 
-def _read_step(path: Path, line: int, text: str, last_speaker: str) -> Step:
+def _read_step(path: Path, number: int, text: str, last_speaker: str) -> Step:
     try:
-        kind, words, values = read_step(text, FORMS)
+        step = read_step(text, FORMS, number, last_speaker)
     except ValueError as error:
-        raise ScriptError(f"{path}:{line}: {error}") from None
-    speaker = words.pop("speaker", last_speaker)
-    if kind in ("answer", "silence", "closed") and not speaker:
-        raise ScriptError(f"{path}:{line}: a response before the first request")
-    return Step(kind, line, text, speaker, words, values)
+        raise ScriptError(f"{path}:{number}: {error}") from None
+    if step.kind in ("answer", "silence", "closed") and not step.speaker:
+        raise ScriptError(f"{path}:{number}: a response before the first request")
+    return step

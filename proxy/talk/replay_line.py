@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,13 +13,13 @@ from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 from kohort.protocol.wire import INT
 from kohort.proxy.cluster_side import ClusterSide, connect
+from kohort.proxy.talk.request_queue import RequestQueue, UnexpectedResponse
 
 if TYPE_CHECKING:
     import ssl
 
     from kohort.client.security import Security
 
-MAX_RESPONSE_BYTES: Final = 64 << 20
 ANSWER_S: Final = 10.0  # timeout of the player's own requests
 
 CLIENT_ID: Final = "kohort-replay"
@@ -32,21 +31,19 @@ class ReplayLine:
     def __init__(self, address: tuple[str, int], side: ClusterSide) -> None:
         self.address = address
         self._side = side
-        self._received = bytearray()
-        self._waiting: deque[asyncio.Future[bytes]] = deque()
-        self._correlation_id = 0
+        self._pending: RequestQueue[asyncio.Future[bytes]] = RequestQueue()
         side.serves(self)
         self.is_closed = side.lost  # whether the broker has closed it
 
     def ask(self, api: str, version: int, client_id: str | None, request: Any) -> asyncio.Future[bytes]:
         """Send a request. The result is the response frame without its length, or a BrokerError."""
-        self._correlation_id += 1
-        body = message_of(api).write_request(version, self._correlation_id, client_id, request)
+        correlation_id = self._pending.next_correlation_id()
+        body = message_of(api).write_request(version, correlation_id, client_id, request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         if self.is_closed:
             answer.set_exception(BrokerError("it has closed the connection"))
         else:
-            self._waiting.append(answer)
+            self._pending.add(correlation_id, answer)
             self._side.send([INT.pack(len(body)) + body])
         return answer
 
@@ -71,30 +68,20 @@ class ReplayLine:
     def close(self) -> None:
         """Close the connection and cancel pending responses."""
         self.is_closed = True
-        for answer in self._waiting:
+        for answer in self._pending.remove_all():
             answer.cancel()
-        self._waiting.clear()
         self._side.close()
 
     # See `Client`
 
     def on_node_data(self, data: bytes) -> None:
-        self._received += data
-        while len(self._received) >= INT.size:
-            (size,) = INT.unpack_from(self._received)
-            if not INT.size <= size <= MAX_RESPONSE_BYTES:
-                self._fail(f"its response has an invalid size of {size} bytes")
-                return
-            if len(self._received) < INT.size + size:
-                return
-            frame = bytes(self._received[INT.size : INT.size + size])
-            del self._received[: INT.size + size]
-            if not self._waiting:
-                self._fail("it sent a response without a request")
-                return
-            answer = self._waiting.popleft()
-            if not answer.done():
-                answer.set_result(frame)
+        try:
+            for frame in self._pending.split(data):
+                answer = self._pending.take(frame)
+                if not answer.done():
+                    answer.set_result(frame)
+        except UnexpectedResponse as error:
+            self._fail(str(error))
 
     def on_node_closed(self) -> None:
         self._fail("it closed the connection instead of responding")
@@ -104,8 +91,7 @@ class ReplayLine:
 
     def _fail(self, reason: str) -> None:
         self.is_closed = True
-        while self._waiting:
-            answer = self._waiting.popleft()
+        for answer in self._pending.remove_all():
             if not answer.done():
                 answer.set_exception(BrokerError(reason))
         self._side.close()

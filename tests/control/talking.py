@@ -67,12 +67,12 @@ class Lab:
 
     def heard(self) -> Any:
         """Return the fields of the last speaker's next response."""
-        client = self.player._clients[self._last_speaker]
+        client = self.player._lines[self._last_speaker]
         return self.player._hear(Step(ANSWER, self._last_speaker), client)[1]
 
     def line(self, speaker: str) -> Line:
         """Return a client's connection."""
-        return self.player._client(speaker).line
+        return self.player._line(speaker)
 
     def state(self) -> str:
         """Return the state of `$group`."""

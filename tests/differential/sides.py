@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kohort.proxy.talk.request_queue import correlation_id_of
 from tests.differential.codec import NO_ID, Unreadable, read_answer, write_request
-from tests.talk.messages import correlation_id_of, write_raw_request
+from tests.talk.messages import write_raw_request
 from tests.talk.values import Value, fill
 
 CLOSED = "the broker hung up"

@@ -62,13 +62,6 @@ _TEXTS = Texts(schema_fields, frozenset(), to_bytes, _to_text, takes_numbers=Tru
 # Answers
 
 
-def correlation_id_of(frame: bytes) -> int:
-    """Return the correlation id of a frame without its length prefix."""
-    if len(frame) < 4:
-        raise WrongBytes(f"a frame of {len(frame)} bytes has no correlation id")
-    return int.from_bytes(frame[:4], "big", signed=True)
-
-
 def read_answer(api: str, version: int, frame: bytes) -> Value:
     """Return the fields of a response.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +11,13 @@ from kohort.broker.cluster.node import Node
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.protocol.releases import CURRENT
 from kohort.proxy.talk.answer_comparing import differences
+from kohort.proxy.talk.request_queue import UnexpectedResponse
 from kohort.proxy.talk.talk_lines import ANSWER, Step, read_client
 from tests.talk.compare import Names, WrittenExpectations
 from tests.talk.consumer_groups import HEARTBEATS, TELLS_SHARES, brief, heartbeat_of, remember, share_a_group, unsaid
 from tests.talk.journal import READ_BY, in_order
 from tests.talk.messages import (
     WrongBytes,
-    correlation_id_of,
     read_answer,
     write_raw_request,
     write_request,
@@ -27,7 +25,7 @@ from tests.talk.messages import (
 from tests.talk.profiles import PROFILES
 from tests.talk.requests import complete
 from tests.talk.script import Conversation, ScriptError
-from tests.talk.stage import FIRST_PORT, Line, Stage
+from tests.talk.stage import FIRST_PORT, Line, SentRequest, Stage
 from tests.talk.values import Value, fill, show
 
 PATIENCE_MS = 1_500  # maximum time of a response without a time in the conversation; most take no time here
@@ -46,27 +44,6 @@ class Differs(Exception):
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
-
-
-@dataclass
-class Asked:
-    """A request that waits for its answer."""
-
-    correlation_id: int
-    sent_at_ms: int
-    api: str = ""
-    version: int = 0
-    values: Value = field(default_factory=dict)  # as written, for repeating the request
-
-
-@dataclass
-class Client:
-    """One connection of a speaker."""
-
-    line: Line
-    client_id: str | None
-    waiting: deque[Asked] = field(default_factory=deque)
-    last_correlation_id: int = 0
 
 
 def play(
@@ -109,7 +86,7 @@ class Player:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT, "node": FIRST_NODE, "mark": MARK}
-        self._clients: dict[str, Client] = {}
+        self._lines: dict[str, Line] = {}
         self._client_ids: dict[str, str | None] = {}
         self._logged: list[str] = []
         self._read: dict[str, Value] = {}  # records that were read from a group's log and are not compared yet
@@ -127,14 +104,14 @@ class Player:
 
     def nothing_left_over(self) -> None:
         """Raise Differs if a client has received something that the conversation does not contain."""
-        for speaker, client in self._clients.items():
-            if client.line.frames:
+        for speaker, line in self._lines.items():
+            if line.frames:
                 raise Differs(f"at the end {speaker} has an answer that the conversation does not expect")
 
     @property
     def nobody_waits(self) -> bool:
         """Return whether all responses have been received and compared."""
-        return not any(client.waiting for client in self._clients.values())
+        return not any(line.pending for line in self._lines.values())
 
     def notes(self) -> list[str]:
         """Return what the broker has logged since the last call: transitions, closed connections."""
@@ -168,21 +145,19 @@ class Player:
         group = fill(step.words["of"], self.names)
         key, read = (step.speaker, step.words["what"], group), READ_BY[step.words["what"]]
         records, self._read_until[key] = read(self.stage.server.cluster, group, self._read_until.get(key, 0))
-        self._client(step.speaker)
+        self._line(step.speaker)
         people = {bound: name for name, bound in self.names.items() if isinstance(bound, str)}
         self._read[step.speaker] = {"records": brief(in_order(records, people), self.names)}
 
     def _sends(self, step: Step) -> None:
-        client = self._client(step.speaker)
-        client.last_correlation_id += 1
+        line = self._line(step.speaker)
+        correlation_id = line.pending.next_correlation_id()
         if "bytes" in step.words:
-            frame, correlation_id = bytes.fromhex(step.words["bytes"]), client.last_correlation_id
+            frame = bytes.fromhex(step.words["bytes"])
         else:
-            frame, correlation_id = write_raw_request(
-                self._fill(step.values), client.client_id, client.last_correlation_id
-            )
-        client.waiting.append(Asked(correlation_id, self.stage.clock.now_ms()))
-        client.line.say(frame)
+            frame, correlation_id = write_raw_request(self._fill(step.values), line.client_id, correlation_id)
+        line.pending.add(correlation_id, SentRequest(self.stage.clock.now_ms()))
+        line.say(frame)
 
     def _connects(self, step: Step) -> None:
         port = self._find(step.words["where"]) if "where" in step.words else FIRST_PORT
@@ -202,7 +177,7 @@ class Player:
     def _restarts(self, step: Step) -> None:
         setting = step.words.get("setting")
         self.stage.restart({} if setting is None else {setting: step.words["value"]})
-        self._clients.clear()
+        self._lines.clear()
 
     def _leads(self, step: Step) -> None:
         self._make_up_names(step.text)
@@ -221,9 +196,9 @@ class Player:
         return node
 
     def _disconnects(self, step: Step) -> None:
-        client = self._clients.pop(step.speaker, None)
-        if client:
-            client.line.hang_up()
+        line = self._lines.pop(step.speaker, None)
+        if line is not None:
+            line.hang_up()
 
     def _wait(self, step: Step) -> None:
         self.stage.loop.advance(int(step.words["length"]))
@@ -231,32 +206,32 @@ class Player:
     # Hearing
 
     def _silence(self, step: Step) -> None:
-        client = self._clients[step.speaker]
+        line = self._lines[step.speaker]
         length_ms = int(step.words["length"])
         since_ms = self.stage.clock.now_ms()
-        self.stage.loop.advance(length_ms, lambda: bool(client.line.frames or client.line.closed))
-        if client.line.closed:
+        self.stage.loop.advance(length_ms, lambda: bool(line.frames or line.closed))
+        if line.closed:
             raise Differs(f"expected silence for {length_ms} ms, but the broker hung up")
-        if client.line.frames:
-            at_ms = client.line.frames[0][0]
-            api, heard, _ = self._hear(step, client)
+        if line.frames:
+            at_ms = line.frames[0][0]
+            api, heard, _ = self._hear(step, line)
             raise Differs(
                 f"expected silence for {length_ms} ms, received {api} {show(heard)} after {max(0, at_ms - since_ms)} ms"
             )
 
     def _closed(self, step: Step) -> None:
-        client = self._clients.pop(step.speaker)
-        if client.line.frames:
-            raise Differs(f"expected the connection to be closed, received {client.line.frames[0][1].hex()}")
-        if not client.line.closed:
+        line = self._lines.pop(step.speaker)
+        if line.frames:
+            raise Differs(f"expected the connection to be closed, received {line.frames[0][1].hex()}")
+        if not line.closed:
             raise Differs("expected the connection to be closed, received nothing")
 
     def _answer(self, step: Step) -> None:
-        client = self._clients[step.speaker]
+        line = self._lines[step.speaker]
         give_up_ms = self.stage.clock.now_ms() + EVENTUALLY_MS
         while True:
-            asked = client.waiting[0] if client.waiting else None
-            api, heard, took_ms = self._hear(step, client)
+            asked = line.pending.oldest
+            api, heard, took_ms = self._hear(step, line)
             found = self._judge(step, api, heard)
             if not found or "eventually" not in step.words or self.stage.clock.now_ms() > give_up_ms:
                 break
@@ -283,20 +258,21 @@ class Player:
         error = step.words.get("error")
         return step.values if error is None or "error_code" not in heard else {"error_code": error} | step.values
 
-    def _hear(self, step: Step, client: Client) -> tuple[str, Value, int]:
+    def _hear(self, step: Step, line: Line) -> tuple[str, Value, int]:
         """Return the next response: its API, its fields, and how long it took."""
         if step.speaker in self._read:
             return "GroupLog", self._read.pop(step.speaker), 0
-        if not client.waiting:
+        if not line.pending:
             raise Differs(f"{step.speaker} has not asked anything that is still to be answered")
         patience_ms = max(PATIENCE_MS, (step.read_number("most") or 0) + 1_000)
-        self.stage.loop.advance(patience_ms, lambda: bool(client.line.frames or client.line.closed))
-        if not client.line.frames:
-            raise Differs("the broker hung up" if client.line.closed else f"no answer within {patience_ms} ms")
-        at_ms, frame = client.line.frames.popleft()
-        asked = client.waiting.popleft()
-        if correlation_id_of(frame) != asked.correlation_id:
-            raise Differs(f"correlation id: expected {asked.correlation_id}, received {correlation_id_of(frame)}")
+        self.stage.loop.advance(patience_ms, lambda: bool(line.frames or line.closed))
+        if not line.frames:
+            raise Differs("the broker hung up" if line.closed else f"no answer within {patience_ms} ms")
+        at_ms, frame = line.frames.popleft()
+        try:
+            asked = line.pending.take(frame)
+        except UnexpectedResponse as error:
+            raise Differs(str(error)) from error
         api, version = step.words.get("api", asked.api), step.read_number("version", asked.version)
         assert version is not None
         self._version = version
@@ -367,7 +343,7 @@ class Player:
             raise Differs(problem)
 
     def _hear_none(self, step: Step, speaker: str) -> Value:
-        _, heard, _ = self._hear(step, self._clients[speaker])
+        _, heard, _ = self._hear(step, self._lines[speaker])
         if heard["error_code"] != "NONE":
             raise Differs(f"{speaker} receives {heard['error_code']} while the group is set up")
         return heard
@@ -386,30 +362,30 @@ class Player:
         self._ask(speaker, "JoinGroup", version, {"member_id": ""} | values)
 
     def _ask(self, speaker: str, api: str, version: int, values: Value) -> None:
-        client = self._client(speaker)
-        client.last_correlation_id += 1
+        line = self._line(speaker)
+        correlation_id = line.pending.next_correlation_id()
         completed = complete(api, version, self._fill(values), self.names, speaker.partition("/")[0])
         request = self._fill(completed)
-        frame = write_request(api, version, client.last_correlation_id, client.client_id, request)
+        frame = write_request(api, version, correlation_id, line.client_id, request)
         if api != "Produce" or request["acks"] != 0:
-            now_ms = self.stage.clock.now_ms()
-            client.waiting.append(Asked(client.last_correlation_id, now_ms, api, version, values))
-        client.line.say(frame)
+            line.pending.add(correlation_id, SentRequest(self.stage.clock.now_ms(), api, version, values))
+        line.say(frame)
 
     def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
         """Send a request and return the response."""
         self._ask(speaker, api, version, values)
-        return self._hear(Step(ANSWER, speaker), self._clients[speaker])[1]
+        return self._hear(Step(ANSWER, speaker), self._lines[speaker])[1]
 
-    def _client(self, speaker: str) -> Client:
-        if speaker not in self._clients:
-            first = self._clients.get(speaker.partition("/")[0])
-            self._connect(speaker, first.line.port if first else FIRST_PORT)
-        return self._clients[speaker]
+    def _line(self, speaker: str) -> Line:
+        if speaker not in self._lines:
+            first = self._lines.get(speaker.partition("/")[0])
+            self._connect(speaker, first.port if first else FIRST_PORT)
+        return self._lines[speaker]
 
     def _connect(self, speaker: str, port: int) -> None:
         person = speaker.partition("/")[0]
-        self._clients[speaker] = Client(self.stage.connect(port), self._client_ids.get(person, person))
+        line = self._lines[speaker] = self.stage.connect(port)
+        line.client_id = self._client_ids.get(person, person)
 
     def _find(self, where: str) -> int:
         """Return the port of a node, such as `the coordinator of $group` or `the leader of $topic partition 0`."""

@@ -6,6 +6,7 @@ import heapq
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,8 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.releases import CURRENT
+from kohort.proxy.talk.request_queue import RequestQueue
+from kohort.proxy.talk.talk_values import Value
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.broker import NumberedSocket
@@ -92,18 +95,30 @@ class Loop:
         return self._timers[0][0] if self._timers else None
 
 
+@dataclass
+class SentRequest:
+    """Request of a conversation that waits for its response."""
+
+    sent_at_ms: int
+    api: str = ""
+    version: int = 0
+    values: Value = field(default_factory=dict)  # as written, to repeat the request
+
+
 class Line:
-    """One connection: a transport for the broker, and the received frames for the player."""
+    """One connection: a transport for the broker, and pending requests and received frames for the player."""
+
+    client_id: str | None = None
 
     def __init__(self, loop: Loop, connection: Connection, port: int) -> None:
         self.port = port
         self.closed = False
         # frames that are not compared yet, without length prefixes, with the time of their arrival
         self.frames: deque[tuple[int, bytes]] = deque()
+        self.pending: RequestQueue[SentRequest] = RequestQueue()
         self.bytes_heard = 0
         self._loop = loop
         self._connection = connection
-        self._heard = b""
         connection.connection_made(self)  # type: ignore[arg-type]
 
     def say(self, data: bytes) -> None:
@@ -120,14 +135,8 @@ class Line:
 
     def write(self, data: bytes | memoryview) -> None:
         assert not self.closed
-        self._heard += data
         self.bytes_heard += len(data)
-        while len(self._heard) >= 4:
-            end = 4 + int.from_bytes(self._heard[:4], "big")
-            if len(self._heard) < end:
-                break
-            self.frames.append((self._loop.clock.now_ms(), self._heard[4:end]))
-            self._heard = self._heard[end:]
+        self.frames.extend((self._loop.clock.now_ms(), frame) for frame in self.pending.split(data))
 
     def writelines(self, pieces: list[bytes | memoryview]) -> None:
         self.write(b"".join(pieces))

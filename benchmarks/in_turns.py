@@ -38,11 +38,15 @@ SETTINGS = (
     "--log-level warning"
 )
 PEER = "kfake"
+LABORATORY = "laboratory"  # a kohort with a control address, and so with the oracle
 WAKES_S = 0.15  # until a resumed server has done what is due
 
 COMMITS = ("commit_1", "commit_20", "fetch_1", "fetch_20")
 LOADS: dict[str, tuple[str, dict[str, str]]] = {
-    "heartbeat 64x1": ("heartbeat -conns 64 -duration 700ms -warmup 200ms", {"requests_per_s": "requests, /s"}),
+    "heartbeat 64x1": (
+        "heartbeat -conns 64 -duration 700ms -warmup 200ms",
+        {"requests_per_s": "requests, /s", "use.server_us_per_request": "… CPU, us"},
+    ),
     "heartbeat 64x16": (
         "heartbeat -conns 64 -pipeline 16 -duration 600ms -warmup 200ms",
         {"requests_per_s": "requests, /s"},
@@ -212,8 +216,11 @@ def measure(
     metavar="NAME=PROGRAM",
     help="Another `kohort`, as compiled=build/compiled/venv/bin/kohort. Repeatable.",
 )
+@click.option(
+    "--laboratory", is_flag=True, help="Measure kohort with a control address as a multiple of kohort; without kfake."
+)
 @click.option("--shared", default="../shared", type=click.Path(path_type=Path), help="Folder that contains `bench/`.")
-def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], shared: Path) -> None:
+def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], laboratory: bool, shared: Path) -> None:
     """Measure kfake and kohort in turns of less than a second.
 
     Exit code 1: kohort returned a wrong response. Ctrl-C prints the rounds so far.
@@ -222,13 +229,18 @@ def main(loads: tuple[str, ...], rounds: int, more_programs: tuple[str, ...], sh
         raise click.UsageError(f"unknown load {unknown}; expected one of: {', '.join(LOADS)}")
     programs = {"kohort": None} | dict(_named(text) for text in more_programs)
     allow_many_sockets()
-    turns, failures, stopped = Turns([PEER, *programs]), Failures(), False
+    names = [*programs, LABORATORY] if laboratory else [PEER, *programs]
+    turns, failures, stopped = Turns(names), Failures(), False
     peers: list[Peer] = []
     try:
         groupload = built(shared.resolve())
-        peers.append(Peer(PEER, [kfake(), "serve"], failures))
+        arguments = ["--listen", "127.0.0.1:0", *split(SETTINGS)]
+        if laboratory:
+            peers.append(Peer(LABORATORY, command([*arguments, "--control", "127.0.0.1:0"]), failures))
+        else:
+            peers.append(Peer(PEER, [kfake(), "serve"], failures))
         for name, program in programs.items():
-            peers.append(Peer(name, command(["--listen", "127.0.0.1:0", *split(SETTINGS)], program), failures))
+            peers.append(Peer(name, command(arguments, program), failures))
         measure(peers, loads or list(LOADS), rounds, groupload, turns, failures)
     except KeyboardInterrupt:
         stopped = True

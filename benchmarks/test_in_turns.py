@@ -3,10 +3,12 @@
 import io
 import json
 
+import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.failures import Failures
-from benchmarks.in_turns import LOADS, Turns, at, measure, table
+from benchmarks.in_turns import LOADS, Turns, at, main, measure, table
 
 
 def result_of(requests: float, wrong: int = 0) -> dict[str, object]:
@@ -65,6 +67,14 @@ def test_figures_are_found_by_their_path() -> None:
     ] * 4
 
 
-def test_every_load_is_one_that_groupload_knows() -> None:
-    assert {words.split()[0] for words, _ in LOADS.values()} == {"heartbeat", "commit", "rebalance", "mixed", "data"}
+def test_groupload_knows_every_load() -> None:
+    subcommands = {"heartbeat", "commit", "rebalance", "mixed", "data", "groups"}
+    assert {words.split()[0] for words, _ in LOADS.values()} == subcommands
     assert all(paths for _, paths in LOADS.values())
+
+
+@pytest.mark.parametrize("options", [("--laboratory",), ("--with", "compiled=/missing/kohort")])
+def test_unknown_load_is_rejected(options: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, [*options, "nonsense"])
+    assert result.exit_code == 2
+    assert "unknown load nonsense; expected one of: heartbeat 64x1" in result.output

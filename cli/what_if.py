@@ -103,6 +103,8 @@ def what_if(
     if not calibration.is_good:
         failures = "; ".join(calibration.failures)
         say(f"Error: cannot predict: the play does not reproduce the history: {failures}", err=True)
+        if additions := prediction.answer.additions:
+            say(f"add {'; '.join(additions)}", err=True)
         sys.exit(1)
 
 

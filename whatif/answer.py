@@ -53,6 +53,7 @@ class Answer:
     calibration: Calibration
     predictions: Mapping[str, Prediction]  # by variant; the first one is that of the group's own settings
     variants: Sequence[Variant]
+    additions: Sequence[str] = ()  # what would make the script more exact
 
     @property
     def sources(self) -> list[Sourced]:
@@ -126,7 +127,20 @@ def ask(
         predictions |= play_all(all_variants[1:])
     else:
         all_variants = all_variants[:1]
-    return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants)
+    additions = _additions(analysis, own_settings or {})
+    return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants, additions)
+
+
+def _additions(analysis: GroupAnalysis, own_settings: Mapping[str, str]) -> list[str]:
+    """Return what to add to the sources if a play does not reproduce the history."""
+    additions = []
+    if not analysis.group.events:
+        additions.append("the broker's log, which has the times of joins and leaves")
+    if not analysis.group.ends:
+        additions.append("samples of log ends, which show when records were appended")
+    if not any("heartbeat.interval.ms" in name for name in own_settings):
+        additions.append("--given heartbeat.interval.ms=…, if it is not the default")
+    return additions
 
 
 def play_all(variants: Sequence[Variant]) -> dict[str, Prediction]:

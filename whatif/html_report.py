@@ -66,7 +66,7 @@ def _calibration(answer: Answer) -> str:
         failures = "".join(f"<li>{esc(failure)}</li>" for failure in calibration.failures)
         verdict = (
             "<p>Nothing is predicted: the play under the group's own settings does not reproduce the history.</p>"
-            f"<ul>{failures}</ul>"
+            f"<ul>{failures}</ul>{_additions(answer)}"
         )
     rows = "".join(
         f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{calibration.observed[figure]:.1f}</td>'
@@ -74,6 +74,10 @@ def _calibration(answer: Answer) -> str:
         for figure in calibration.observed
     )
     return f"{verdict}{table(('by commits', 'observed', 'played'), rows, numbers=True)}"
+
+
+def _additions(answer: Answer) -> str:
+    return f"<p>Add {esc('; '.join(answer.additions))}.</p>" if answer.additions else ""
 
 
 def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]) -> str:

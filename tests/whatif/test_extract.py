@@ -164,6 +164,8 @@ def test_irreproducible_history_is_not_predicted(tmp_path: Path) -> None:
     code, output = run(str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static")
     assert code == 1
     assert "cannot predict" in output
+    assert "add the broker's log" in output
+    assert "log ends" not in output.split("Error:")[1]
     code, _ = run(
         str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--given", "heartbeat.interval.ms=15000"
     )

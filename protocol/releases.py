@@ -111,7 +111,7 @@ class Rules(NamedTuple):
     """Rules that 4.4 has changed. Releases before it have the defaults. Source: newer-release."""
 
     tolerates_unreadable_subscriptions: bool = False  # newer-release §3 rule 1
-    reports_malformed_protocol: bool = False  # newer-release §3 rule 2: an upgrade that fails has an error message
+    reports_malformed_protocol: bool = False  # newer-release §3 rule 2: of upgrades and of classic members that join
     applies_migration_policy_to_joins: bool = False  # newer-release §3 rule 3
     raises_target_epoch_of_empty_groups: bool = False  # newer-release §3 rule 4
     bumps_epoch_for_assignors: bool = False  # newer-release §3 rule 5

@@ -75,7 +75,9 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     subscription = _subscription(protocols)
     if subscription is None:
         changes.abandon(now_ms)
-        return join_refused(ErrorCode.unknown_server_error, "")  # Kafka does not handle this case
+        is_reported = settings.rules.reports_malformed_protocol  # Kafka 4.3 does not handle this case
+        error = ErrorCode.inconsistent_group_protocol if is_reported else ErrorCode.unknown_server_error
+        return join_refused(error, "")
     old_metadata = group.unknown if sender is None else sender.metadata
     member_id = (member_id or new_member_id(group.coordinator)) if sender is None else sender.member_id
     metadata = _merged(old_metadata, request, joiner, subscription, protocols)

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import hash_of_id, hash_of_id_partition, in_map_order
+from kohort.coordinator.java_order import capacity_for, hash_of_id, hash_of_id_partition, in_map_order
 from tests.differential.sequence import Steps
 from tests.differential.sides import Side
 from tests.talk.values import Value
@@ -24,11 +24,17 @@ MADE_TOGETHER = 12
 TAKEN_AWAY_TOGETHER = 12
 """Sequences whose topics are deleted in one request."""
 
+DEFAULT_CAPACITY = 16
+"""Capacity of Java's hash maps, unless the assignor sets one."""
+
+MAX_ORDERED = 4
+"""Partitions whose order can be alike on both sides; there are too many orders of more."""
+
 READY_WITHIN_S = 30.0
 MADE_WITHIN_S = 10.0
 
-Shape = tuple[tuple[str, int, str], ...]
-"""Topics: name, number of partitions, and of what the order must be alike on both sides."""
+Shape = tuple[tuple[str, int, str, int], ...]
+"""Topics: name, number of partitions, of what the order must be alike on both sides, and for how many partitions."""
 
 
 class Brokers(NamedTuple):
@@ -74,7 +80,7 @@ class Stage:
 
     async def set_up(self, steps: Steps) -> Scene:
         """Create the topics of a sequence and wait until their leaders are ready."""
-        shape = tuple(tuple(step.values.values()) for step in steps if step.kind == "topic")
+        shape = _shape_of(steps)
         if not shape:
             mark = next(self._marks)
             return Scene(mark, mark, ({}, {}))
@@ -169,7 +175,7 @@ class Stage:
         return fit
 
     async def _make_at(self, side: Side, shape: Shape, marks: list[str]) -> dict[tuple[str, str], Value]:
-        named = {f"{name}-{mark}": (name, mark, partitions) for mark in marks for name, partitions, _ in shape}
+        named = {f"{name}-{mark}": (name, mark, partitions) for mark in marks for name, partitions, *_ in shape}
         topics = [{"name": full, "num_partitions": each[2], "replication_factor": 1} for full, each in named.items()]
         response = await self._ask(side, "CreateTopics", 7, {"topics": topics, "timeout_ms": 20_000})
         asked = [
@@ -206,14 +212,34 @@ class Stage:
         return side.answers.pop(number)
 
 
+def _shape_of(steps: Steps) -> Shape:
+    """Return the topics of a sequence. A share group's assignments also depend on partitions that are added later."""
+    counts = [
+        created["count"]
+        for step in steps
+        if step.api == "CreatePartitions"
+        for created in step.values["topics"]
+        if isinstance(created.get("count"), int) and created["count"] <= MAX_ORDERED
+    ]
+    topics = [step.values for step in steps if step.kind == "topic"]
+    return tuple(
+        (values["topic"], values["partitions"], values["order"], max(values["partitions"], *counts, 0))
+        if values["order"] == "partitions"
+        else (values["topic"], values["partitions"], values["order"], values["partitions"])
+        for values in topics
+    )
+
+
 def _order(shape: Shape, ids: dict[str, Value]) -> object:
     """Return the order of ids as far as assignors depend on it."""
-    alike = {order for _, _, order in shape}
+    alike = {order for _, _, order, _ in shape}
     found = {name: UUID(each) for name, each in ids.items()}
     of_partitions = [
-        in_map_order(range(partitions), partial(hash_of_id_partition, found[name]))
-        for name, partitions, order in shape
+        in_map_order(range(count), partial(hash_of_id_partition, found[name]), capacity=capacity)
+        for name, _, order, most in shape
         if order == "partitions"
+        for count in range(2, most + 1)
+        for capacity in (capacity_for(count), DEFAULT_CAPACITY)
     ]
     return of_partitions, _order_of_topics(found) if "topics" in alike else None
 

@@ -1,6 +1,6 @@
 """Subscriptions of members: updates, matches of their patterns, and the group epochs that result.
 
-Patterns are matched with the topics in the background. Source: consumer-groups §5.3, §12.2 to §12.4.
+Patterns are matched with the topics in the background. Source: consumer-groups §5.3, §12.2, §12.3, §12.4.
 """
 
 from collections.abc import Generator

@@ -66,7 +66,7 @@ class Engine(Protocol):
 # Measured costs (docs/explanation/performance-measured.md, "Without Spark"): seconds of one core for a million records,
 # and bytes for a record. One group with all records needs the most memory.
 _LOCAL_S, _SPARK_S, _SPARK_START_S = 1.3, 3.3, 20
-_LOCAL_BYTES, _LOCAL_BASE_BYTES = 64, 256 << 20
+_LOCAL_BYTES, _LOCAL_BASE_BYTES = 128, 256 << 20
 _CGROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # of a container; a number of bytes, or "max"
 # approximate bytes per record by source type; compressed files contain more
 _BYTES_PER_RECORD = {
@@ -94,14 +94,14 @@ def memory_bytes() -> int:
 def local_records(cores: int, memory: int) -> int:
     """Return the number of records up to which one process is faster than Spark on this machine.
 
-    The process may use a quarter of the memory. On one or two cores it is faster for any number, because Spark needs
+    The process may use half of the memory. On one or two cores it is faster for any number, because Spark needs
     more than twice the processor time.
 
     Args:
         cores: Number of cores that Spark would use.
         memory: In bytes.
     """
-    that_fit = max(0, memory // 4 - _LOCAL_BASE_BYTES) // _LOCAL_BYTES
+    that_fit = max(0, memory // 2 - _LOCAL_BASE_BYTES) // _LOCAL_BYTES
     gain_s = _LOCAL_S - _SPARK_S / cores
     return that_fit if gain_s <= 0 else min(that_fit, round(1_000_000 * _SPARK_START_S / gain_s))
 

@@ -180,10 +180,10 @@ def test_engine_depends_on_input_size(sources: list[Source], engine: str) -> Non
 @pytest.mark.parametrize(
     ("cores", "memory", "millions"),
     [
-        (2, 16 * GIB, 63),  # limited by memory only
+        (2, 16 * GIB, 65),  # limited by memory only
         (2, GIB // 2, 0),
         (4, 16 * GIB, 42),  # 20 s + 42 * 3.3 s / 4 = 42 * 1.3 s
-        (4, 4 * GIB, 13),
+        (4, 4 * GIB, 15),
     ],
 )
 def test_local_records_of_a_machine(cores: int, memory: int, millions: int) -> None:

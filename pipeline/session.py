@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from kohort.pipeline.analysis.engine import spark_cores
 from kohort.pipeline.java import java_home
 
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
+        from kohort.pipeline.analysis.engine import spark_cores  # needs pyarrow, and errors import this module
+
         master = with_retries(master or f"local[{spark_cores()}]")
         builder = builder.master(master)
         if master.startswith("local"):

@@ -84,7 +84,8 @@ class Connection:
         """Send a request that arrives at `at_ms`. The caller knows that nothing happens before that it depends on."""
 
         def answered(response: Any) -> None:
-            assert request.hear(response) is E.none
+            error = request.hear(response)
+            assert error is E.none, "a request that is sent ahead succeeds"
 
         message = message_of(request.api).request(**request.fields)
         response = call(self.cluster.coordinator, message, self.caller, answered, at_ms)

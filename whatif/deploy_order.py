@@ -72,12 +72,13 @@ def reorder(script: Script, order: str) -> Script:
         needed_ms = sum(event.ms + STABLE_MS for event in new) if order == ONE_BY_ONE else 0
         longer_ms = max(needed_ms - (end_ms - begin_ms), 0)
         later_ms = end_ms + added_ms
-        events = [event._replace(at_ms=event.at_ms + longer_ms * (event.at_ms > later_ms)) for event in events] + new
+        events = [
+            event._replace(at_ms=event.at_ms + longer_ms) if event.at_ms > later_ms else event for event in events
+        ] + new
         added_ms += longer_ms
-    first_ms = script.first_ms
-    return replace(script, events=sorted(events), end_ms=script.end_ms + added_ms, first_ms=first_ms,
-                   arrivals={partition: _longer(times, script.end_ms + added_ms)
-                             for partition, times in script.arrivals.items()})  # fmt: skip
+    last_ms = script.end_ms + added_ms
+    arrivals = {partition: _longer(times, last_ms) for partition, times in script.arrivals.items()}
+    return replace(script, events=sorted(events), end_ms=last_ms, arrivals=arrivals)
 
 
 def _longer(times: array[int], end_ms: int) -> array[int]:

@@ -273,10 +273,11 @@ def compress(script: Script) -> Script:
     busy: list[tuple[int, int]] = []
     for event in sorted(script.events):
         end_ms = event.at_ms + event.ms + SETTLING_MS.get(event.action, USUAL_SETTLING_MS)
-        if event.waits and busy and event.at_ms <= busy[-1][1]:
-            end_ms += busy[-1][1] - event.at_ms
         if busy and event.at_ms <= busy[-1][1]:
-            busy[-1] = busy[-1][0], max(busy[-1][1], end_ms)
+            first_ms, last_end_ms = busy[-1]
+            if event.waits:
+                end_ms += last_end_ms - event.at_ms
+            busy[-1] = first_ms, max(last_end_ms, end_ms)
         else:
             busy.append((event.at_ms, end_ms))
     cuts: list[tuple[int, int]] = []

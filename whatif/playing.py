@@ -150,9 +150,12 @@ class Run:
 
         def start() -> None:
             self._restarting -= 1
-            self._start(event.member, self.settings.restarted_with or self.settings)
+            self._start_again(event.member)
 
         self._schedule(event.ms, start)
+
+    def _start_again(self, name: str) -> None:
+        self._start(name, self.settings.restarted_with or self.settings)
 
     def _start(self, name: str, settings: Settings) -> None:
         observed_ms = self.script.startups.get((name, self.cluster.now_ms))
@@ -164,7 +167,7 @@ class Run:
         process = self.processes.get(event.member)
         match event.action:
             case "start":
-                self._start(event.member, self.settings.restarted_with or self.settings)
+                self._start_again(event.member)
             case "grow":
                 self.cluster.topics.create(self.script.topic, event.partitions)
             case "poison":

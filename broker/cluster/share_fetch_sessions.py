@@ -164,7 +164,9 @@ class ShareSessions:
                     yield
         for removed in forgotten:
             for index in removed.partitions:
-                if partitions.pop((removed.topic_id, index), None) is not None and not session.closed:
+                topic_partition = removed.topic_id, index
+                session.without_topic.discard(topic_partition)
+                if partitions.pop(topic_partition, None) is not None and not session.closed:
                     self._remember(session, -1)
                 if pace.add():
                     yield

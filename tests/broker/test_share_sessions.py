@@ -53,6 +53,14 @@ def test_forgotten_partitions_make_room() -> None:
     assert at_once(sessions.update(ada, topics(2, 50), ())) is E.none
 
 
+def test_forgotten_partition_leaves_no_note() -> None:
+    sessions = ShareSessions(10)
+    ada = opened(sessions, "ada", "one", 2)
+    ada.without_topic |= ada.partitions.keys()
+    assert at_once(sessions.update(ada, (), [ForgottenTopic(topic_id=UUID(int=1), partitions=(0,))])) is E.none
+    assert ada.without_topic == {(UUID(int=1), 1)}
+
+
 def test_known_partitions_count_once() -> None:
     sessions = ShareSessions(10)
     ada = opened(sessions, "ada", "one", 100)

@@ -221,13 +221,12 @@ def _shape_of(steps: Steps) -> Shape:
         for created in step.values["topics"]
         if isinstance(created.get("count"), int) and created["count"] <= MAX_ORDERED
     ]
-    topics = [step.values for step in steps if step.kind == "topic"]
-    return tuple(
-        (values["topic"], values["partitions"], values["order"], max(values["partitions"], *counts, 0))
-        if values["order"] == "partitions"
-        else (values["topic"], values["partitions"], values["order"], values["partitions"])
-        for values in topics
-    )
+    shape = []
+    for values in (step.values for step in steps if step.kind == "topic"):
+        name, partitions, order = values["topic"], values["partitions"], values["order"]
+        ordered = max(partitions, *counts, 0) if order == "partitions" else partitions
+        shape.append((name, partitions, order, ordered))
+    return tuple(shape)
 
 
 def _order(shape: Shape, ids: dict[str, Value]) -> object:

@@ -67,8 +67,8 @@ class Lab:
 
     def heard(self) -> Any:
         """Return the fields of the last speaker's next response."""
-        client = self.player._lines[self._last_speaker]
-        return self.player._hear(Step(ANSWER, self._last_speaker), client)[1]
+        line = self.player._lines[self._last_speaker]
+        return self.player._receive(Step(ANSWER, self._last_speaker), line)[1]
 
     def line(self, speaker: str) -> Line:
         """Return a client's connection."""

@@ -219,10 +219,10 @@ def test_cut_response_ends_midway(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.faults.on("Heartbeat").truncate(9)
     line = lab.line("ada")
-    before = line.bytes_heard
+    before = line.received_bytes
     lab.talk("ada Heartbeat v4 {generation_id: 1}")
     assert line.closed
-    assert line.bytes_heard - before == 9
+    assert line.received_bytes - before == 9
 
 
 def test_delayed_request_is_handled_later(lab: Lab) -> None:

@@ -60,19 +60,19 @@ def play(
     """
     stage = Stage(PROFILES[conversation.profile], conversation.warm, data_dir, release)
     player = Player(stage)
-    told = [f"{conversation.path}: {conversation.title}"]
+    lines = [f"{conversation.path}: {conversation.title}"]
     try:
         for step in conversation.steps:
             indent = "  " if step.text.startswith("<-") else ""
-            told.append(f"{stage.clock.now_ms():>8} ms {step.number:>4}  {indent}{step.text}")
-            if moving and player.nobody_waits and stage.would_survive:
+            lines.append(f"{stage.clock.now_ms():>8} ms {step.number:>4}  {indent}{step.text}")
+            if moving and player.has_all_responses and stage.would_survive:
                 stage.move_coordinators()
             player.take(step)
-            told += [f"{'':>17}  ({text})" for text in player.notes()]
+            lines += [f"{'':>17}  ({text})" for text in player.notes()]
         player.nothing_left_over()
     except Differs as difference:
-        told += [f"{'':>17}  ({text})" for text in player.notes()]
-        return "\n".join(told) + "".join(f"\n>>> {line}" for line in difference.lines)
+        lines += [f"{'':>17}  ({text})" for text in player.notes()]
+        return "\n".join(lines) + "".join(f"\n>>> {line}" for line in difference.lines)
     except ValueError as problem:
         raise ScriptError(f"{conversation.path}:{step.number}: {problem}") from problem
     finally:
@@ -109,8 +109,8 @@ class Player:
                 raise Differs(f"at the end {speaker} has an answer that the conversation does not expect")
 
     @property
-    def nobody_waits(self) -> bool:
-        """Return whether all responses have been received and compared."""
+    def has_all_responses(self) -> bool:
+        """Whether all responses have been received and compared."""
         return not any(line.pending for line in self._lines.values())
 
     def notes(self) -> list[str]:
@@ -203,7 +203,7 @@ class Player:
     def _wait(self, step: Step) -> None:
         self.stage.loop.advance(int(step.words["length"]))
 
-    # Hearing
+    # Responses
 
     def _silence(self, step: Step) -> None:
         line = self._lines[step.speaker]
@@ -213,11 +213,9 @@ class Player:
         if line.closed:
             raise Differs(f"expected silence for {length_ms} ms, but the broker hung up")
         if line.frames:
-            at_ms = line.frames[0][0]
-            api, heard, _ = self._hear(step, line)
-            raise Differs(
-                f"expected silence for {length_ms} ms, received {api} {show(heard)} after {max(0, at_ms - since_ms)} ms"
-            )
+            after_ms = max(0, line.frames[0][0] - since_ms)
+            api, response, _ = self._receive(step, line)
+            raise Differs(f"expected silence for {length_ms} ms, received {api} {show(response)} after {after_ms} ms")
 
     def _closed(self, step: Step) -> None:
         line = self._lines.pop(step.speaker)
@@ -230,35 +228,35 @@ class Player:
         line = self._lines[step.speaker]
         give_up_ms = self.stage.clock.now_ms() + EVENTUALLY_MS
         while True:
-            asked = line.pending.oldest
-            api, heard, took_ms = self._hear(step, line)
-            found = self._judge(step, api, heard)
-            if not found or "eventually" not in step.words or self.stage.clock.now_ms() > give_up_ms:
+            sent_request = line.pending.oldest
+            api, response, took_ms = self._receive(step, line)
+            problems = self._judge(step, api, response)
+            if not problems or "eventually" not in step.words or self.stage.clock.now_ms() > give_up_ms:
                 break
             self.stage.loop.advance(ASK_AGAIN_MS)
-            assert asked
-            self._ask(step.speaker, asked.api, asked.version, asked.values)
+            assert sent_request
+            self._ask(step.speaker, sent_request.api, sent_request.version, sent_request.values)
         least, most = step.read_number("least"), step.read_number("most")
         if least is not None and most is not None and not least <= took_ms <= most:
-            found.insert(0, f"expected the answer between {least} and {most} ms, it took {took_ms} ms")
-        if found:
-            raise Differs(*found)
+            problems.insert(0, f"expected the answer between {least} and {most} ms, it took {took_ms} ms")
+        if problems:
+            raise Differs(*problems)
 
-    def _judge(self, step: Step, api: str, heard: Value) -> list[str]:
-        values = unsaid(api, self._version, self._with_error(step, heard), step.client, self.stage.release)
-        expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in heard else {}
-        if "error_code" in heard:
+    def _judge(self, step: Step, api: str, response: Value) -> list[str]:
+        values = unsaid(api, self._version, self._with_error(step, response), step.client, self.stage.release)
+        expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in response else {}
+        if "error_code" in response:
             expected["error_code"] = step.words.get("error", "NONE")
         elif "error" in step.words:
             return [f"expected {step.words['error']}, but the answer has no error"]
-        return differences(api, expected | values, heard, WrittenExpectations(self.names))
+        return differences(api, expected | values, response, WrittenExpectations(self.names))
 
-    def _with_error(self, step: Step, heard: Value) -> Value:
+    def _with_error(self, step: Step, response: Value) -> Value:
         """Return the values of a step, with the error that it names."""
         error = step.words.get("error")
-        return step.values if error is None or "error_code" not in heard else {"error_code": error} | step.values
+        return step.values if error is None or "error_code" not in response else {"error_code": error} | step.values
 
-    def _hear(self, step: Step, line: Line) -> tuple[str, Value, int]:
+    def _receive(self, step: Step, line: Line) -> tuple[str, Value, int]:
         """Return the next response: its API, its fields, and how long it took."""
         if step.speaker in self._read:
             return "GroupLog", self._read.pop(step.speaker), 0
@@ -270,24 +268,24 @@ class Player:
             raise Differs("the broker hung up" if line.closed else f"no answer within {patience_ms} ms")
         at_ms, frame = line.frames.popleft()
         try:
-            asked = line.pending.take(frame)
+            request = line.pending.take(frame)
         except UnexpectedResponse as error:
             raise Differs(str(error)) from error
-        api, version = step.words.get("api", asked.api), step.read_number("version", asked.version)
+        api, version = step.words.get("api", request.api), step.read_number("version", request.version)
         assert version is not None
         self._version = version
         try:
-            heard = read_answer(api, version, frame)
+            response = read_answer(api, version, frame)
         except WrongBytes as problem:
             raise Differs(str(problem)) from problem
         if api == "ListGroups":  # as in a recording, where others have groups too
-            heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
+            response["groups"] = [group for group in response["groups"] if group["group_id"] in self.names.values()]
         if api in HEARTBEATS:
-            remember(heard, self.names, step.client)
+            remember(response, self.names, step.client)
             self.stage.loop.advance(1)  # work next to heartbeats is complete before the next heartbeat
         if api in TELLS_SHARES:
-            heard = brief(heard, self.names)
-        return api, heard, at_ms - asked.sent_at_ms
+            response = brief(response, self.names)
+        return api, response, at_ms - request.sent_at_ms
 
     # Given
 
@@ -299,11 +297,11 @@ class Player:
             "num_partitions": step.read_number("partitions", 1),
             "replication_factor": step.read_number("replicas", 1),
         }
-        created = self.ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
+        created = self.call(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
         if created["topics"][0]["error_code"] not in ("NONE", "TOPIC_ALREADY_EXISTS"):
             raise Differs(f"cannot create a topic: {show(created)}")
         request = {"topics": [{"name": topic["name"]}], "allow_auto_topic_creation": False}
-        metadata = self.ask_and_hear(STAGEHAND, "Metadata", 10, request)["topics"][0]
+        metadata = self.call(STAGEHAND, "Metadata", 10, request)["topics"][0]
         if metadata["error_code"] != "NONE" or len(metadata["partitions"]) != topic["num_partitions"]:
             raise Differs(f"the topic that was created is not there: {show(metadata)}")
         self.names[f"{name}_id"] = metadata["topic_id"]
@@ -320,7 +318,7 @@ class Player:
             for other in people[: number - 1]:
                 self._ask(other, "JoinGroup", 9, joins[other])
             for other in people[:number]:
-                answers[other] = self._hear_none(step, other)
+                answers[other] = self._receive_success(step, other)
                 self.names[other] = answers[other]["member_id"]
         generation = answers[people[0]]["generation_id"]
         self.names["generation"] = generation
@@ -332,21 +330,21 @@ class Player:
             sync |= {"generation_id": generation, "assignments": assignments if person == leader else {}}
             self._ask(person, "SyncGroup", 5, sync)
         for person in people:
-            self._hear_none(step, person)
+            self._receive_success(step, person)
 
     def _members(self, step: Step) -> None:
         people = step.words["members"].split(", ")
         options = self._fill(step.values)
         own = {person: options.pop(person, {}) for person in people}
-        ways = self.ask_and_hear, self.names, self.stage.loop.advance
+        ways = self.call, self.names, self.stage.loop.advance
         if problem := share_a_group(step.words["of"], ways, people, options, own):
             raise Differs(problem)
 
-    def _hear_none(self, step: Step, speaker: str) -> Value:
-        _, heard, _ = self._hear(step, self._lines[speaker])
-        if heard["error_code"] != "NONE":
-            raise Differs(f"{speaker} receives {heard['error_code']} while the group is set up")
-        return heard
+    def _receive_success(self, step: Step, speaker: str) -> Value:
+        _, response, _ = self._receive(step, self._lines[speaker])
+        if response["error_code"] != "NONE":
+            raise Differs(f"{speaker} receives {response['error_code']} while the group is set up")
+        return response
 
     # Underneath
 
@@ -354,11 +352,11 @@ class Player:
         """Join, in two steps if a member id is needed first (KIP-394). The response is not read."""
         person = speaker.partition("/")[0]
         if version >= 4 and values.get("group_instance_id") is None and "member_id" not in values:
-            heard = self.ask_and_hear(speaker, "JoinGroup", version, values | {"member_id": ""})
-            if heard["error_code"] != "MEMBER_ID_REQUIRED":
-                raise Differs(f"{speaker} requests a member id and receives {heard['error_code']}")
-            self.names[person] = heard["member_id"]
-            values = values | {"member_id": heard["member_id"]}
+            response = self.call(speaker, "JoinGroup", version, values | {"member_id": ""})
+            if response["error_code"] != "MEMBER_ID_REQUIRED":
+                raise Differs(f"{speaker} requests a member id and receives {response['error_code']}")
+            self.names[person] = response["member_id"]
+            values = values | {"member_id": response["member_id"]}
         self._ask(speaker, "JoinGroup", version, {"member_id": ""} | values)
 
     def _ask(self, speaker: str, api: str, version: int, values: Value) -> None:
@@ -371,10 +369,10 @@ class Player:
             line.pending.add(correlation_id, SentRequest(self.stage.clock.now_ms(), api, version, values))
         line.say(frame)
 
-    def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
+    def call(self, speaker: str, api: str, version: int, values: Value) -> Value:
         """Send a request and return the response."""
         self._ask(speaker, api, version, values)
-        return self._hear(Step(ANSWER, speaker), self._lines[speaker])[1]
+        return self._receive(Step(ANSWER, speaker), self._lines[speaker])[1]
 
     def _line(self, speaker: str) -> Line:
         if speaker not in self._lines:
@@ -394,7 +392,7 @@ class Player:
         ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}
         match words:
             case ["the", "coordinator", "of", group]:
-                node_id = self.ask_and_hear(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
+                node_id = self.call(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
             case ["the", "leader", "of", topic, "partition", number]:
                 partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
                 node_id = next(
@@ -409,7 +407,7 @@ class Player:
         return int(ports[node_id])
 
     def _metadata(self, topics: Value) -> Value:
-        return self.ask_and_hear(STAGEHAND, "Metadata", 1, {"topics": topics})
+        return self.call(STAGEHAND, "Metadata", 1, {"topics": topics})
 
     def _fill(self, values: Value) -> Value:
         self._make_up_names("$group" + show(values))

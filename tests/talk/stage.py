@@ -116,7 +116,7 @@ class Line:
         # frames that are not compared yet, without length prefixes, with the time of their arrival
         self.frames: deque[tuple[int, bytes]] = deque()
         self.pending: RequestQueue[SentRequest] = RequestQueue()
-        self.bytes_heard = 0
+        self.received_bytes = 0
         self._loop = loop
         self._connection = connection
         connection.connection_made(self)  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ class Line:
 
     def write(self, data: bytes | memoryview) -> None:
         assert not self.closed
-        self.bytes_heard += len(data)
+        self.received_bytes += len(data)
         self.frames.extend((self._loop.clock.now_ms(), frame) for frame in self.pending.split(data))
 
     def writelines(self, pieces: list[bytes | memoryview]) -> None:

@@ -84,9 +84,8 @@ def _add_new_member(group: ObservedEpochGroup, member: ObservedMember, epoch_bef
     group.members[member.member_id] = member
     group.evidence = REQUEST
     cause = "join_new" if member.instance_id is None else "join_static"
-    client = member.client
     if member.topics or member.topic_regex or group.protocol.has_tasks:
-        group.next_cause = Cause(cause, member.member_id, client.client_id, client.client_host)
+        group.next_cause = member.cause(cause)
     generation = group.epoch if group.epoch > epoch_before else None
     group.report_member("member_added", member, cause=cause, generation=generation)
 
@@ -117,8 +116,7 @@ def _apply_heartbeat(
     has_new_epoch, member.epoch = answer.member_epoch != member.epoch, answer.member_epoch
     changed_property = group.protocol.update_member(member, request)
     if changed_property is not None:
-        client = member.client
-        group.next_cause = Cause("metadata_changed", member.member_id, client.client_id, client.client_host)
+        group.next_cause = member.cause("metadata_changed")
         group.evidence = REQUEST
         generation = group.epoch if group.epoch > epoch_before else None
         group.report_member("member_metadata_changed", member, detail={"what": changed_property}, generation=generation)

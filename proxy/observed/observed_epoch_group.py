@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_emitter import US_PER_MS, EventEmitter
 from kohort.coordinator.events.event_state import EpochEventState
 from kohort.coordinator.events.group_event import NO_PARTITION
@@ -26,6 +25,7 @@ from kohort.proxy.observed.observed_group import ObservedGroup
 from kohort.proxy.observed.observed_member import ObservedMember
 
 if TYPE_CHECKING:
+    from kohort.coordinator.effects import Cause
     from kohort.coordinator.events.group_event import GroupEvent
     from kohort.protocol.messages.offset_commit import OffsetCommitRequest
     from kohort.proxy.observed.epoch_protocols import EpochProtocol
@@ -110,7 +110,7 @@ class ObservedEpochGroup(ObservedGroup):
             "member_removed", member, cause=cause, duration_us=silent_us, generation=None, member_epoch=None
         )
         if cause != UNKNOWN_CAUSE:
-            self.next_cause = Cause(cause, member.member_id, member.client.client_id, member.client.client_host)
+            self.next_cause = member.cause(cause)
 
     def note_heartbeat(self, member_id: str) -> None:
         """Note a heartbeat without an error."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.member_stats import MemberStats
 from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
 from kohort.coordinator.requesting_client import Client
@@ -36,3 +37,7 @@ class ObservedMember:
     def is_away(self) -> bool:
         """Whether it is a static member that has left temporarily."""
         return self.epoch == STATIC_LEAVING_EPOCH
+
+    def cause(self, name: str) -> Cause:
+        """Return the cause of an epoch that this member brings about."""
+        return Cause(name, self.member_id, self.client.client_id, self.client.client_host)

@@ -58,14 +58,11 @@ def _apply_member(group: ObservedEpochGroup, description: Any) -> None:
 
 def _complete_member(group: ObservedEpochGroup, member: ObservedMember, description: Any) -> None:
     """Add to a member what its own requests have not shown."""
-    partitions, member.is_assignment_known = (
-        group.protocol.read_described(description.assignment, group.traffic.topics),
-        True,
-    )
+    topics = group.traffic.topics
+    partitions = group.protocol.read_described(description.assignment, topics)
+    member.is_assignment_known = True
     if group.protocol.revokes:  # a member's partitions include those that it must revoke
-        member.revoking = partitions - group.protocol.read_described(
-            description.target_assignment, group.traffic.topics
-        )
+        member.revoking = partitions - group.protocol.read_described(description.target_assignment, topics)
         member.revoking_since_us = group.traffic.now_us
     member.assigned = partitions - member.revoking
     group.owners.synced(member.member_id, group.protocol.find_exclusive(partitions), group.traffic.now_us)

@@ -8,8 +8,7 @@ from kohort.protocol.wire import INT
 from kohort.proxy.observed.message_reading import BODY_AT
 
 if TYPE_CHECKING:
-    from kohort.proxy.observed.observed_classic_group import ObservedClassicGroup
-    from kohort.proxy.observed.observed_epoch_group import ObservedEpochGroup
+    from kohort.proxy.observed.group_listener import AnyObserved
     from kohort.proxy.tap import Line, ObservedCall
 
 MAX_PER_CONNECTION: Final = 16  # heartbeats kept per connection, by client id; the oldest are dropped
@@ -20,9 +19,7 @@ class LastHeartbeat:
 
     __slots__ = ("_answer", "_key", "_request", "_version", "group", "member_id")
 
-    def __init__(
-        self, observed: ObservedCall, group: ObservedClassicGroup | ObservedEpochGroup, member_id: str
-    ) -> None:
+    def __init__(self, observed: ObservedCall, group: AnyObserved, member_id: str) -> None:
         assert observed.answer is not None, "it was read"
         self._key, self._version = observed.header.api_key, observed.header.api_version
         self._request = observed.request[BODY_AT + INT.size :]
@@ -51,7 +48,7 @@ class LastHeartbeats:
         heartbeat = None if by_client is None else by_client.get(observed.header.client_id or "")
         return heartbeat if heartbeat is not None and heartbeat.is_repeated_by(observed) else None
 
-    def add(self, observed: ObservedCall, group: ObservedClassicGroup | ObservedEpochGroup, member_id: str) -> None:
+    def add(self, observed: ObservedCall, group: AnyObserved, member_id: str) -> None:
         by_client = self.by_line.setdefault(observed.line.number, {})
         by_client[observed.header.client_id or ""] = LastHeartbeat(observed, group, member_id)
         if len(by_client) > MAX_PER_CONNECTION:
@@ -61,7 +58,7 @@ class LastHeartbeats:
         """Remove the last heartbeat of the same client."""
         self.by_line.get(observed.line.number, {}).pop(observed.header.client_id or "", None)
 
-    def remove_group(self, group: ObservedClassicGroup | ObservedEpochGroup) -> None:
+    def remove_group(self, group: AnyObserved) -> None:
         for number in group.lines:
             by_client = self.by_line.get(number, {})
             for client_id in [name for name, heartbeat in by_client.items() if heartbeat.group is group]:

@@ -45,7 +45,7 @@ async def group_answers(server: Reaches, group_types: Mapping[str, str]) -> dict
     """Return the coordinators' descriptions of groups, without those that move or that their coordinator does not have.
 
     Args:
-        wanted: Group types by group id.
+        group_types: Group types by group id.
 
     Raises:
         OSError: No node returns the coordinators.
@@ -59,7 +59,7 @@ async def group_answers(server: Reaches, group_types: Mapping[str, str]) -> dict
         elif coordinator.error_code not in _TEMPORARY_ERRORS:
             answers[group_id] = GroupAnswer(None, coordinator.error_code.name.upper())
     for descriptions in await asyncio.gather(
-        *(_answers_of(server, address, group_kinds) for address, group_kinds in led.items())
+        *(_answers_of(server, address, led_types) for address, led_types in led.items())
     ):
         answers |= descriptions
     return answers

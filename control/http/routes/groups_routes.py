@@ -167,10 +167,11 @@ async def lag(
     positions: dict[TopicPartition, int | None] = {**group.offsets}
     positions |= {(part.topic, part.partition): part.start_offset for part in group.partitions}
     clock, rows = laboratory.cluster.clock, list[PartitionLag]()
+    wall_ms = clock.now_ms() + clock.epoch_ms
     for (topic, index), records in islice(sorted(group.lag.items()), limit):
         offset, partition = positions.get((topic, index)), laboratory.topics.find(topic).partition(index)
         assert partition is not None, "it has a lag"
-        seconds = waited_s(partition.log, offset or 0, clock.now_ms() + clock.epoch_ms) if records else 0.0
+        seconds = waited_s(partition.log, offset or 0, wall_ms) if records else 0.0
         rows.append(PartitionLag(topic=topic, partition=index, offset=offset, lag=records, seconds=seconds))
     return rows
 

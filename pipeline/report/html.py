@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
@@ -30,7 +30,7 @@ FULL_PAGES_CHARS = 1_500_000
 MOST_PAGES_CHARS = 2_500_000  # total length of all pages
 _IN_HEAT_MAP = 40
 _IN_SHORT = 25
-_CHECKS = {"readiness": "Readiness", "what-if": "What if"}  # sections that are there on request
+_CHECKS = {"readiness": "Readiness", "what-if": "What if"}  # titles of the sections that are there on request, by id
 
 
 def report_text(
@@ -59,8 +59,11 @@ def report_text(
     issues = read_gold(gold, DataIssueRow)
     days = [row for rows in health.values() for row in rows]
     lacking = missing(days, issues, read_gold(gold, ShareGroupRow), provided=provided)
-    checks = "" if readiness_of is None else readiness_section(readiness_of)
-    checks += "" if what_if is None else what_if_section(what_if)
+    checks: dict[str, str] = {}
+    if readiness_of is not None:
+        checks["readiness"] = readiness_section(readiness_of)
+    if what_if is not None:
+        checks["what-if"] = what_if_section(what_if)
     return _page(order, groups, health, rebalances_in_short(gold), pages, issues, lacking, checks)
 
 
@@ -87,7 +90,7 @@ def _page(
     pages: list[str],
     issues: list[DataIssueRow],
     lacking: list[Missing],
-    checks: str,
+    checks: dict[str, str],
 ) -> str:
     start = min((begin_of(r) for r in rebalances), default=0)
     end = max((r["stable_ms"] for r in rebalances), default=0)
@@ -106,13 +109,13 @@ def _page(
         f'<h2 id="when">Time</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalances to explain.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
-        f"{checks}{quality_box(issues)}{_NOTES}</main></body></html>\n"
+        f"{''.join(checks.values())}{quality_box(issues)}{_NOTES}</main></body></html>\n"
     )
 
 
-def _navigation(checks: str) -> str:
+def _navigation(checks: Iterable[str]) -> str:
     parts = {"short": "Summary", "when": "Time", "causes": "Causes", "groups": "Groups"}
-    parts |= {part: title for part, title in _CHECKS.items() if f'id="{part}"' in checks}
+    parts |= {part: _CHECKS[part] for part in checks}
     parts |= {"quality": "Data quality", "notes": "How to read it"}
     links = " ".join(f'<a href="#{part}">{title}</a>' for part, title in parts.items())
     return f'<nav aria-label="Parts of the report">{links}</nav>'

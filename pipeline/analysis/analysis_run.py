@@ -186,13 +186,14 @@ def _simulate(silver: Place, window: Window, simulations: Simulations, say: Prog
     parts: dict[str, str] = {}
     for group in read_groups(silver, window):
         analysis = analyse_group(group)
+        count += 1
         say(f"simulating {analysis.group_id} …")
         if simulations.move_costs is not None:
-            checked.append(readiness(analysis))
-            checked[-1].statements += simulations.move_costs(analysis)
+            result = readiness(analysis)
+            result.statements += simulations.move_costs(analysis)
+            checked.append(result)
         if simulations.what_if is not None:
             parts[analysis.group_id] = simulations.what_if(analysis)
-        count = max(len(checked), len(parts))
     say(f"simulated {several(count, 'group')} ({time.monotonic() - begun:.1f} s)")
     return Simulated(
         None if simulations.move_costs is None else sorted(checked, key=lambda group: group.group),

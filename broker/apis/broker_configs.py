@@ -119,12 +119,12 @@ def broker_synonyms(settings: Settings, name: str, synonyms: Iterable[str]) -> I
     """
     values = [(other, settings.explicit.get(other), STATIC_BROKER_CONFIG) for other in synonyms]
     values += [(other, default_of(other), DEFAULT_CONFIG) for other in synonyms]
-    described = [
+    with_value = [
         DescribeConfigsSynonym(name=other, value=value, source=source)
         for other, value, source in values
         if value is not None
     ]
-    return dropwhile(lambda synonym: synonym.name != name, described)
+    return dropwhile(lambda synonym: synonym.name != name, with_value)
 
 
 def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:

@@ -63,7 +63,8 @@ def chosen_engine(
     Raises:
         click.ClickException: Spark is needed and isn't installed.
     """
-    from kohort.pipeline.analysis.engine import about_records, local_records, memory_bytes, spark_cores
+    from kohort.pipeline.analysis.engine import about_records, local_records, memory_bytes
+    from kohort.pipeline.session import spark_cores
 
     if engine != AUTO:
         return engine

@@ -84,8 +84,6 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
-        from kohort.pipeline.analysis.engine import spark_cores  # needs pyarrow, and errors import this module
-
         master = with_retries(master or f"local[{spark_cores()}]")
         builder = builder.master(master)
         if master.startswith("local"):
@@ -93,6 +91,11 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     for name, value in (settings | (extra or {})).items():
         builder = builder.config(name, value)
     return _sized(builder.getOrCreate())
+
+
+def spark_cores() -> int:
+    """Return the number of cores that Spark uses on this machine."""
+    return min(4, os.cpu_count() or 1)
 
 
 def with_retries(master: str) -> str:

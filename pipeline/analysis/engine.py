@@ -76,11 +76,6 @@ _PACKED = (".gz",)
 _TIMES_PACKED = 10
 
 
-def spark_cores() -> int:
-    """Return the number of cores that Spark uses on this machine."""
-    return min(4, os.cpu_count() or 1)
-
-
 def memory_bytes() -> int:
     """Return the memory of this machine or container."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -154,7 +154,7 @@ LIMIT = local_records(4, 64 * GIB)
 
 @pytest.fixture
 def _four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kohort.pipeline.analysis.engine.spark_cores", lambda: 4)
+    monkeypatch.setattr("kohort.pipeline.session.spark_cores", lambda: 4)
     monkeypatch.setattr("kohort.pipeline.analysis.engine.memory_bytes", lambda: 64 * GIB)
 
 

@@ -138,6 +138,7 @@ class ShareGroup(AnyGroup):
 
     @property
     def dead_letter_topic(self) -> str:
+        """The setting `errors.deadletterqueue.topic.name`; empty if it is not set."""
         return self._laboratory.cluster.group_configs.share_config(self.id).dead_letter_topic
 
     @property

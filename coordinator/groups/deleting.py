@@ -235,10 +235,7 @@ def _delete_group(
         import_code(delete)(group, now_ms, on_written)
         return
     assert isinstance(group, ClassicGroup), "other types have their own deletion"
-    offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    if group.pending_offsets is not None:
-        committed = set(offsets)
-        offsets += [topic_partition for topic_partition in group.pending_offsets if topic_partition not in committed]
+    offsets = group.all_offsets()
     version = group.version
     bodies = [*tombstones(group.group_id, offsets)]
     for key in group.record_keys():

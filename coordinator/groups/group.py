@@ -7,6 +7,7 @@ from mypy_extensions import mypyc_attr
 from kohort.coordinator.offsets.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.offsets.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 
 # Group types, as in ListGroups and in the log (KIP-848, KIP-932, KIP-1071).
 CLASSIC: Final = "classic"
@@ -37,6 +38,12 @@ class Group:
         if self.offsets is None:
             self.offsets = GroupOffsets()
         return self.offsets
+
+    def all_offsets(self) -> list[TopicPartition]:
+        """Return the partitions with an offset that is committed, also in an open transaction."""
+        committed = [] if self.offsets is None else [(topic, partition) for topic, partition, _ in self.offsets]
+        present = set(committed)
+        return committed + [partition for partition in self.pending_offsets or () if partition not in present]
 
     @property
     def state_name(self) -> str:

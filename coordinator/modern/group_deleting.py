@@ -6,7 +6,6 @@ from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import ModernGroup
 from kohort.coordinator.offsets.offsets_topic_records import offset_key
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.topic_partition import TopicPartition
 
 
 def delete_modern_group(group: ModernGroup, now_ms: int, on_written: OnWritten | None) -> None:
@@ -15,7 +14,7 @@ def delete_modern_group(group: ModernGroup, now_ms: int, on_written: OnWritten |
     If the write fails, the group is restored, and the new group's changes fail, too.
     """
     changes = GroupChanges(group)
-    offsets = [offset_key(group.group_id, *partition) for partition in _offsets(group)]
+    offsets = [offset_key(group.group_id, *partition) for partition in group.all_offsets()]
     changes.write_last((key, None) for key in (*offsets, *group.record_keys()))
     group.vanish()
 
@@ -33,9 +32,3 @@ def delete_modern_group(group: ModernGroup, now_ms: int, on_written: OnWritten |
             on_written(error, now_ms)
 
     changes.write(now_ms, Cause("group_deleted"), written)
-
-
-def _offsets(group: ModernGroup) -> list[TopicPartition]:
-    committed = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    committed_set = set(committed)
-    return committed + [pending for pending in group.pending_offsets or () if pending not in committed_set]

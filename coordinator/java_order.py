@@ -1,6 +1,6 @@
 """Iteration order of Kafka's hash maps, which decides between equally good assignments."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
@@ -9,7 +9,6 @@ T = TypeVar("T")
 _FEWEST_BUCKETS = 16
 _LOAD_FACTOR = 0.75
 _GOLDEN = -7046029254386353131  # multiplier of Fibonacci hashing in 64 bits
-_64_BITS = (1 << 64) - 1
 
 
 def in_map_order(
@@ -31,10 +30,8 @@ def in_map_order(
     ordered = list(items)
     if computed:
         ordered.reverse()
-    last_bucket = buckets_for(len(ordered) + concurrent - computed, capacity=capacity) - 1
-    # `bucket_of` without a call for each item
-    buckets = [(number ^ (number & 0xFFFFFFFF) >> 16) & last_bucket for number in map(hash_of, ordered)]
-    return _sorted_by(buckets, ordered)
+    buckets = buckets_for(len(ordered) + concurrent - computed, capacity=capacity)
+    return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
 
 
 def buckets_for(count: int, *, capacity: int = _FEWEST_BUCKETS) -> int:
@@ -84,10 +81,8 @@ def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 
     """
     reversed_items = list(items)
     reversed_items.reverse()
-    shift = 64 - table_bits(max(len(reversed_items), most))
-    # `slot_of` without a call for each item
-    slots = [(number * _GOLDEN & _64_BITS) >> shift for number in map(hash_of, reversed_items)]
-    return _sorted_by(slots, reversed_items)
+    bits = table_bits(max(len(reversed_items), most))
+    return sorted(reversed_items, key=lambda item: slot_of(hash_of(item), bits))
 
 
 def table_bits(most: int) -> int:
@@ -99,11 +94,7 @@ def table_bits(most: int) -> int:
 
 
 def slot_of(hash_code: int, bits: int) -> int:
-    return (hash_code * _GOLDEN & _64_BITS) >> 64 - bits
-
-
-def _sorted_by(keys: Sequence[int], items: Sequence[T]) -> list[T]:
-    return [items[number] for number in sorted(range(len(items)), key=keys.__getitem__)]
+    return (hash_code * _GOLDEN & (1 << 64) - 1) >> 64 - bits
 
 
 def hash_of_partition(topic_hash: int, partition: int) -> int:

@@ -113,6 +113,10 @@ class Topics:
     def by_id(self, topic_id: UUID | None) -> Topic | None:
         return self._by_id.get(topic_id) if topic_id is not None else None
 
+    def partition(self, topic_id: UUID | None, index: int) -> Partition | None:
+        topic = self.by_id(topic_id)
+        return None if topic is None else topic.partition(index)
+
     def find(self, name: str | None, topic_id: UUID | None) -> Topic | None:
         """Return the topic with this id, or this name if the id is not given, or None."""
         return self.by_id(topic_id) if topic_id is not None else self.by_name(name or "")

@@ -234,8 +234,7 @@ def _named(node: Node, topics: Sequence[DescribeShareGroupOffsetsRequestTopic]) 
 
 
 def _leader_epoch(node: Node, topic_id: UUID, index: int) -> int:
-    topic = node.cluster.topics.by_id(topic_id)
-    partition = topic.partition(index) if topic is not None else None
+    partition = node.cluster.topics.partition(topic_id, index)
     return partition.leader_epoch if partition is not None else 0
 
 
@@ -252,8 +251,7 @@ def _partition(
     """Return the description of a partition, with -1 for unknown values."""
     if outcome is None or outcome.error_code is not ErrorCode.none or outcome.start_offset == UNKNOWN:
         return DescribeShareGroupOffsetsResponsePartition(partition_index=index)
-    topic = node.cluster.topics.by_id(topic_id)
-    partition = topic.partition(index) if topic is not None else None
+    partition = node.cluster.topics.partition(topic_id, index)
     lag = UNKNOWN
     if partition is not None and outcome.delivery_complete_count != UNKNOWN:
         lag = wrap_int64(partition.log.high_watermark - outcome.start_offset - outcome.delivery_complete_count)

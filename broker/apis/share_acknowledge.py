@@ -69,7 +69,7 @@ def _steps(
         acks = {
             topic_partition: batches
             for topic_partition, batches in acks.items()
-            if batches or not _exists(node, topic_partition)
+            if batches or node.cluster.topics.partition(*topic_partition) is None
         }
     immediate_outcomes: list[dict[TopicIdPartition, Acknowledged]] = []
     waits = False
@@ -90,11 +90,6 @@ def _steps(
         return (yield from _response(node, request, ticket, session.group_id, immediate_outcomes[0]))
     waits = True
     return None
-
-
-def _exists(node: Node, topic_partition: TopicIdPartition) -> bool:
-    topic = node.cluster.topics.by_id(topic_partition[0])
-    return topic is not None and topic.partition(topic_partition[1]) is not None
 
 
 def _is_any_acceptable(

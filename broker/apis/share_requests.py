@@ -50,8 +50,7 @@ class Leaders:
         if error not in (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch):
             return NO_LEADER_NAMED
         cluster = self._node.cluster
-        topic = cluster.topics.by_id(topic_partition[0])
-        partition = None if topic is None else topic.partition(topic_partition[1])
+        partition = cluster.topics.partition(*topic_partition)
         if partition is None:
             return NO_LEADER_NAMED
         leader = cluster.node(partition.leader)

@@ -42,8 +42,7 @@ def new_share_coordinator(state: SharedState, effects: list[Effect]) -> ShareCoo
     settings = state.settings
 
     def has_partition(topic_id: UUID, index: int) -> bool:
-        topic = state.topics.by_id(topic_id)
-        return topic is not None and topic.partition(index) is not None
+        return state.topics.partition(topic_id, index) is not None
 
     return ShareCoordinator(
         state.purgatory,

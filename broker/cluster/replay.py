@@ -185,7 +185,7 @@ class Replays:
         self._waiting: deque[Replay] = deque()
         self._slice: _Slice | None = None
         self._gate = gate
-        self._on_loaded: list[Callable[[], None]] = []
+        self._on_loaded: deque[Callable[[], None]] = deque()
 
     def start(self, name: str, source: PartitionLog, loader: Loader, now_ms: int) -> Replay:
         """Start replaying `source` into `loader`. Only an empty log is loaded when this returns."""
@@ -221,10 +221,8 @@ class Replays:
         self._report_loaded()
 
     def _report_loaded(self) -> None:
-        if not self._waiting:
-            actions, self._on_loaded = self._on_loaded, []
-            for action in actions:
-                action()
+        while self._on_loaded and not self._waiting:
+            self._on_loaded.popleft()()
 
     def slice(self) -> None:
         """Load for a while, and schedule the rest for a later turn."""

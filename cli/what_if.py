@@ -186,6 +186,7 @@ def _print(prediction: Prediction) -> None:
         say(f"  {source.origin:9} {source.element}: {source.value}{rule}")
     if not answer.calibration.is_good:
         return
+    end_ms = max(variant.script.end_ms for variant in answer.variants)
     for variant in answer.variants:
         if variant.name not in prediction.variant_names:
             continue
@@ -197,7 +198,6 @@ def _print(prediction: Prediction) -> None:
             low, high = predicted.ranges[name]
             say(f"  {title:46} {predicted.figures[name]:8.1f}   range {low:.1f} to {high:.1f}")
         say(f"  {'time to notice a crash, s':46} {crash_notice_s(variant.settings):8.1f}")
-        end_ms = max(variant.script.end_ms for variant in answer.variants)
         for line in text_timeline(predicted.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
             say(f"  {line}")
     say()

@@ -101,6 +101,8 @@ def change(settings: Settings, changes: Mapping[str, str]) -> Settings:
         SettingError: A setting does not exist, does not apply to the group's type, or contradicts another one.
     """
     check_names(changes)
+    if DEPLOY_ORDER in changes:
+        raise SettingError(f"{DEPLOY_ORDER} is not a setting of the group; it can only be changed")
     values: dict[str, Any] = {}
     for name, text in changes.items():
         field = NAMES[name]

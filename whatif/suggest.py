@@ -43,7 +43,8 @@ DEPLOY_EFFORT = 2  # a change of how the application is deployed
 
 def suggestions(script: Script, settings: Settings) -> list[tuple[dict[str, str], int]]:
     """Return the changes to try for a group, with their effort; those that change nothing are left out."""
-    fitting = [({DEPLOY_ORDER: order}, DEPLOY_EFFORT) for order in ORDERS if deployments(script)]
+    orders = ORDERS if deployments(script) else ()
+    fitting = [({DEPLOY_ORDER: order}, DEPLOY_EFFORT) for order in orders]
     for changes, effort in CONSUMER_SUGGESTED if settings.is_consumer else SUGGESTED:
         try:
             if change(settings, changes) != settings:

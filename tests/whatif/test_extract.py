@@ -185,6 +185,14 @@ def test_deploy_order_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert at_once["effort"] == one_by_one["effort"] == 2
 
 
+def test_deploy_order_is_not_given(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings())
+    options = ("--set", "group.instance.id=static", "--given", "deploy.order=at-once")
+    code, output = run(str(tmp_path), "--group", GROUP, *options)
+    assert code == 2
+    assert "deploy.order is not a setting of the group" in output.replace("\n", " ")
+
+
 def test_waiting_restarts_stay_complete_when_compressed() -> None:
     early = rolling()
     long = dataclasses.replace(early, end_ms=3_600_000)

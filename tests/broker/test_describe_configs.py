@@ -124,12 +124,12 @@ def test_documentation_and_synonyms_on_request() -> None:
 
 def test_broker_settings() -> None:
     ada = Broker(num_partitions=3).client()
-    told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
-    config = told["num.partitions"]
+    configs = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
+    config = configs["num.partitions"]
     assert (config.value, config.config_source, config.read_only, config.config_type) == ("3", 4, True, 3)
     assert [(synonym.value, synonym.source) for synonym in config.synonyms] == [("3", 4), ("1", 5)]
-    assert told["auto.create.topics.enable"].value == "true"
-    assert told["group.streams.topology.description.plugin.class"].config_type == 8
+    assert configs["auto.create.topics.enable"].value == "true"
+    assert configs["group.streams.topology.description.plugin.class"].config_type == 8
     assert [each.name for each in describes(ada, "", BROKER).configs] == ["min.insync.replicas"]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from kohort.coordinator.consumer.assignors import assign
 from kohort.coordinator.modern.preparing import EFFORT_AT_ONCE, EFFORT_OF_A_SLICE
-from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ConsumerWorld
 
 LARGE: dict[str, Any] = {f"large{number}": EFFORT_AT_ONCE // 2 + 1 for number in range(3)}
@@ -108,11 +107,6 @@ def test_preparation_after_failed_downgrade() -> None:
     ada.acts()
     world.settle()
     assert world.consumer_group.preparation is not None
-    world.holding = True
-    ada.leaves()
-    world.after(1_000)  # the assignor finds a classic group
-    assert world.coordinator.classic_group("g") is not None
-    world.write(E.not_enough_replicas)
-    world.holding = False
+    world.fails_to_downgrade(ada, 1_000)  # the assignor finds a classic group
     world.converges(carl, ada)
     assert has(world, ada.member_id) + has(world, carl.member_id) == sum(LARGE.values())

@@ -8,7 +8,6 @@ import pytest
 
 from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.subscribing import NAMES_AT_ONCE
-from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.world import ConsumerWorld
 
 TOPICS = 10 * NAMES_AT_ONCE
@@ -97,12 +96,7 @@ def test_pattern_match_after_failed_downgrade() -> None:
     ada.acts()
     world.settle()
     assert world.consumer_group.resolving
-    world.holding = True
-    ada.leaves()
-    world.after(1)  # the matching finds a classic group
-    assert world.coordinator.classic_group("g") is not None
-    world.write(E.not_enough_replicas)
-    world.holding = False
+    world.fails_to_downgrade(ada, 1)  # the matching finds a classic group
     assert world.consumer_group.members.keys() == {carl.member_id, ada.member_id}
     world.converges(carl, ada)
     assert world.consumer_group.regexes["foo.*"].topics == ("foo",)

@@ -69,3 +69,14 @@ def test_subscribers_follow_all_changes(steps: list[list[Change] | None]) -> Non
             group.apply(change)
         if group.members:
             assert group.subscribers.in_order(group) == in_full(group)
+
+
+def test_members_stop_being_newcomers() -> None:
+    """Kafka's table does not contain newcomers, and in a group that only grows its size depends on their number."""
+    group = ConsumerGroup(ConsumerWorld(foo=1).coordinator, "g", 0)
+    for number in range(60):
+        member_id = f"{number * number * 7919:x}-{number}"  # many share a bucket
+        group.apply(Change(Kind.MEMBER, member_id, MemberMetadata(topic_names=("foo",))))
+        assert group.subscribers.in_order(group) == in_full(group)
+        group.apply(Change(Kind.CURRENT, member_id, CurrentAssignment(1)))
+        assert group.subscribers.in_order(group) == in_full(group)

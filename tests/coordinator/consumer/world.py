@@ -14,6 +14,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_config import ConsumerConfig
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.groups.group import CONSUMER
+from kohort.protocol.errors import ErrorCode
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from kohort.whatif.clients.group_member import Said
 from kohort.whatif.clients.virtual_topics import Topics
@@ -59,6 +60,15 @@ class ConsumerWorld(World):
             if quiet == rest:
                 return
         raise AssertionError(f"no rest after {ROUNDS} rounds: {[str(actor) for actor in actors]}")
+
+    def fails_to_downgrade(self, leaving: "Consumer", span_ms: int) -> None:
+        """Let the last member of the consumer protocol leave, and fail the write of the downgrade after some time."""
+        self.holding = True
+        leaving.leaves()
+        self.after(span_ms)
+        assert self.coordinator.classic_group("g") is not None
+        self.write(ErrorCode.not_enough_replicas)
+        self.holding = False
 
     def replayed(self, *, compact: bool) -> "ConsumerWorld":
         """Return a world whose state is replayed from the log."""

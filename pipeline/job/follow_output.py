@@ -45,14 +45,20 @@ class FollowOutput:
         self.metrics.file_events(files.events if files is not None else 0)
 
     def report(
-        self, findings: Collection[FindingRow], gold: Path, took_s: float, on_alert: Callable[[Message], None]
+        self,
+        findings: Collection[FindingRow],
+        gold: Path,
+        took_s: float,
+        rebalances: OpenRebalances,
+        on_alert: Callable[[Message], None],
     ) -> None:
         """Update the metrics of reports.
 
         Args:
+            rebalances: Rebalances that are open, which a report does not show.
             on_alert: Receives warnings that are new since the last report; it passes them to `send` in order of time.
         """
         self.metrics.report(((row["group"], row["rule"], row["severity"]) for row in findings), took_s)
         self.metrics.groups(figures_of(gold))
-        for message in self._news.among(findings, now_ms()):
+        for message in self._news.among(findings, now_ms(), rebalances.is_in_rebalance):
             on_alert(message)

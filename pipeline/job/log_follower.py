@@ -173,7 +173,8 @@ def follow_log(
         following_files(files, say),
     ):
         metrics.registry.register(GroupMetrics(state.log, state.ends, lambda: rebalances.states, now_ms, state.lock))
-        log_poll, report_loop = LogPoll(reader, state, alerts, metrics, say), ReportLoop(reports, output, alerts, say)
+        log_poll = LogPoll(reader, state, alerts, metrics, say)
+        report_loop = ReportLoop(reports, output, rebalances, alerts, say)
         try:
             while not until():
                 log_poll.run_if_due()

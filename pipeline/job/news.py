@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kohort.pipeline.live.tracker import NEWS_MS
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.words import how_sure
 from kohort.pipeline.rules.finding import moment
+
+# Rules about a group that stands still. Its log does not show an open rebalance, which has its own alert.
+_STANDS_STILL = ("R37",)
 
 
 class NewFindings:
@@ -17,14 +20,25 @@ class NewFindings:
     def __init__(self) -> None:
         self._reported: set[tuple[str, str, str, tuple[str, ...]]] = set()
 
-    def among(self, findings: Iterable[FindingRow], now_ms: int) -> Iterator[Message]:
+    def among(
+        self,
+        findings: Iterable[FindingRow],
+        now_ms: int,
+        is_in_rebalance: Callable[[str, int], bool] = lambda group_id, since_ms: False,
+    ) -> Iterator[Message]:
         """Yield findings of warning or critical severity that are new or have become more severe.
 
         Messages have the current time, so that alerts stay in order; the text contains the time of the finding.
+
+        Args:
+            is_in_rebalance: Returns whether a rebalance of a group is open or ended after a time.
         """
         for row in findings:
             key = (row["group"], row["rule"], row["severity"], tuple(sorted(row["clients"])))
             if row["severity"] == "info" or key in self._reported:
+                continue
+            still = row["rule"] in _STANDS_STILL and row["evidence"]["open"]
+            if still and is_in_rebalance(row["group"], row["end_ms"]):
                 continue
             self._reported.add(key)
             if now_ms - row["end_ms"] <= NEWS_MS:

@@ -13,6 +13,7 @@ from pathlib import Path
 from kohort.pipeline.job.error_log import ErrorLog
 from kohort.pipeline.job.follow_output import FollowOutput
 from kohort.pipeline.job.telling import Telling
+from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.sources.source_cluster import WireError
 
 
@@ -73,9 +74,15 @@ class ReportLoop:
     """Starts reports and takes their results."""
 
     def __init__(
-        self, reports: ReportProcess, output: FollowOutput, alerts: Telling, say: Callable[[str], None]
+        self,
+        reports: ReportProcess,
+        output: FollowOutput,
+        rebalances: OpenRebalances,
+        alerts: Telling,
+        say: Callable[[str], None],
     ) -> None:
-        self._reports, self._output, self._alerts, self._errors = reports, output, alerts, ErrorLog(say)
+        self._reports, self._output, self._rebalances = reports, output, rebalances
+        self._alerts, self._errors = alerts, ErrorLog(say)
         self._started_s = float("-inf")
 
     def is_due(self, every_s: float) -> bool:
@@ -95,4 +102,5 @@ class ReportLoop:
             return
         out = self._reports.out
         findings = json.loads((out / "findings.json").read_text())
-        self._output.report(findings, out / "tables" / "gold", self._reports.took_s, self._alerts.hear)
+        gold = out / "tables" / "gold"
+        self._output.report(findings, gold, self._reports.took_s, self._rebalances, self._alerts.hear)

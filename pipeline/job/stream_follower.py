@@ -209,7 +209,7 @@ def follow(
                 if time.monotonic() - built_at >= every_s and reports.is_due(batch):
                     if (outcome := reports.make(batch)) is not None:
                         gold = out / "tables" / "gold"
-                        output.report(outcome.findings, gold, reports.took_s, alerts_in_order.hear)
+                        output.report(outcome.findings, gold, reports.took_s, rebalances, alerts_in_order.hear)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:

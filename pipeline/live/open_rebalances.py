@@ -47,6 +47,7 @@ class OpenRebalances:
         """
         self._ask, self._open_ms, self._held_up_ms = ask, open_ms, held_up_ms
         self._open: dict[str, _Open] = {}
+        self._ended_ms: dict[str, int] = {}  # by group: end of its last rebalance
         self._looked_ms = -1
 
     def look(self, now_ms: int, groups: Iterable[SeenGroup], silent: Iterable[str] = ()) -> list[Alert]:
@@ -84,8 +85,13 @@ class OpenRebalances:
         """State of each group that is in a rebalance."""
         return {group_id: rebalance.state for group_id, rebalance in list(self._open.items())}
 
+    def is_in_rebalance(self, group_id: str, since_ms: int) -> bool:
+        """Return whether a rebalance of the group is open or ended after `since_ms`."""
+        return group_id in self._open or self._ended_ms.get(group_id, -1) > since_ms
+
     def _over(self, group_id: str, now_ms: int) -> Alert | None:
         rebalance = self._open.pop(group_id)
+        self._ended_ms[group_id] = now_ms
         if not rebalance.reported:
             return None
         text = f"rebalance ended after {_seconds(now_ms - rebalance.since_ms)}"

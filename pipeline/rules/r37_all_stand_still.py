@@ -2,7 +2,8 @@
 
 Samples of log ends prove that records waited, but not why. A hanging transaction blocks every read_committed consumer,
 and shows in the last stable offset if samples have it. Members that commit the same position again are still polling.
-Otherwise members that wait for a resource look like members that receive nothing.
+Otherwise members that wait for a resource look like members that receive nothing. The offsets topic contains no rebalance of
+a classic group before it completes: an open one is named if a broker log or event log shows it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kohort.pipeline.history.conversions import CLASSIC
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.rebalance import Rebalance
@@ -52,6 +54,10 @@ _ANYTHING = (
 )
 
 
+_WAITED_FOR = "Find the members for which the rebalance waits (kohort watch names them)."
+_MAY_REBALANCE = (
+    "Check first whether a rebalance is open (kafka-consumer-groups.sh --describe --state, or kohort watch)."
+)
 _RESOURCE = "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
 _STOPPED = (
     "Check whether the group was stopped on purpose. If not, take a thread dump of a member: it waits for something, or for "
@@ -69,7 +75,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if later is None and busy_ms > SHARE_IN_REBALANCES * stall.length_ms:
             continue
         if members := _members(analysis, stall):
-            yield _finding(analysis, stall, members, inside, later)
+            yield _finding(analysis, stall, members, inside, later, _open_rebalance(analysis, stall))
 
 
 def _rebalances_in(analysis: GroupAnalysis, stall: Stall) -> list[Rebalance]:
@@ -78,6 +84,11 @@ def _rebalances_in(analysis: GroupAnalysis, stall: Stall) -> list[Rebalance]:
         for r in analysis.rebalances
         if r.outcome != "open" and r.begin_ms < stall.end_ms and stall.start_ms < r.stable_ms
     ]
+
+
+def _open_rebalance(analysis: GroupAnalysis, stall: Stall) -> Rebalance | None:
+    """Return the rebalance that has not completed. For a classic group, only broker logs and event logs show it."""
+    return next((r for r in reversed(analysis.rebalances) if r.outcome == "open"), None) if stall.open else None
 
 
 def _rebalance_after(analysis: GroupAnalysis, stall: Stall, inside: list[Rebalance]) -> Rebalance | None:
@@ -101,17 +112,32 @@ def _members(analysis: GroupAnalysis, stall: Stall) -> int:
 
 
 def _finding(
-    analysis: GroupAnalysis, stall: Stall, members: int, inside: list[Rebalance], later: Rebalance | None
+    analysis: GroupAnalysis,
+    stall: Stall,
+    members: int,
+    inside: list[Rebalance],
+    later: Rebalance | None,
+    unfinished: Rebalance | None,
 ) -> Finding:
     sampled, once = stall.waited_ms is not None, stall.waited_ms is None and bool(stall.lag)
     text = (
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
     text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and "
-    text += "no rebalance explains it" if later is None else _then_rebalanced(stall, later)
+    may_be_hidden = stall.open and analysis.group_type == CLASSIC
+    if unfinished is not None:
+        text += f"a rebalance that began at {moment(unfinished.begin_ms)} UTC has not completed"
+    elif later is not None:
+        text += _then_rebalanced(stall, later)
+    elif may_be_hidden:
+        text += "no completed rebalance explains it; the offsets topic does not show one that is still open"
+    else:
+        text += "no rebalance explains it"
     text += _waiting_records(stall)
     may_be_stopped = _may_be_stopped(analysis, stall)
     cause, sure, advice = _cause(analysis, stall, may_be_stopped=may_be_stopped)
+    if unfinished is not None or may_be_hidden:
+        advice = f"{_WAITED_FOR if unfinished is not None else _MAY_REBALANCE} {advice}"
     if cause:
         text += f"; {cause}"
     return Finding(
@@ -130,7 +156,7 @@ def _finding(
             "waited_longest_ms": stall.waited_ms,
             "open": stall.open,
             "members": members,
-            "rebalances": [r.number for r in inside],
+            "rebalances": [r.number for r in (*inside, *([unfinished] if unfinished is not None else ()))],
         },
         cause_confidence=sure,
     )

@@ -10,7 +10,7 @@ import pytest
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
-from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.rules.finding import Finding, moment
 from kohort.pipeline.sources.text_log import columns_of
 from tests.pipeline.incidents.recorded import Sources, log_alone, text_alone
 from tests.pipeline.stories import Story, ms
@@ -262,6 +262,27 @@ def test_stop_before_rebalance_is_one_stop() -> None:
     assert serious(group) == {"R37"}
     waited = only(group, "R01")
     assert (waited.clients, waited.advice[:16]) == ([], "R37 explains it:")
+
+
+def stop_in_open_rebalance() -> GroupInput:
+    """Stop at 100 s, because c-3 joins at 100.5 s; the rebalance never completes."""
+    story = Story(until=150).rebalance(1, 0.1, 0.5, TWO, "join_new", A).silence(list(range(6)), 100, 150)
+    return story.event(100.5, "rebalance_started", generation=1, cause="join_new", member_id=C).group_input()
+
+
+def test_stop_in_open_rebalance_names_it() -> None:
+    finding = only(stop_in_open_rebalance(), "R37")
+    assert f"a rebalance that began at {moment(ms(100.5))} UTC has not completed" in finding.text
+    assert (finding.severity, finding.confidence, finding.evidence["rebalances"]) == ("critical", "certain", [2])
+    assert finding.advice.startswith("Find the members for which the rebalance waits")
+
+
+def test_offsets_topic_hides_open_rebalance() -> None:
+    group = stop_in_open_rebalance()
+    group.events = []
+    finding = only(group, "R37")
+    assert "no completed rebalance explains it; the offsets topic does not show one that is still open" in finding.text
+    assert finding.advice.startswith("Check first whether a rebalance is open")
 
 
 @pytest.mark.parametrize("sources", [log_alone, text_alone])

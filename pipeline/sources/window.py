@@ -90,10 +90,15 @@ class Window:
 
     def wants(self, group: str | None) -> bool:
         """Return whether a group is selected; None is for events without a group, such as an election."""
-        return group is None or not self.groups or any(fnmatchcase(group, pattern) for pattern in self.groups)
+        return group is None or not self.groups or any(selects(pattern, group) for pattern in self.groups)
 
 
 EVERYTHING = Window()
+
+
+def selects(pattern: str, group: str) -> bool:
+    """Return whether a name or a shell pattern selects a group, which may have brackets in its name."""
+    return group == pattern or fnmatchcase(group, pattern)
 
 
 def _commits(spans: RecordSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,25 +148,19 @@ def analyze(
             sys.exit(code)
 
 
-def _simulations(changes: tuple[str, ...], *, with_readiness: bool) -> Simulations:
-    from kohort.pipeline.analysis.analysis_run import Simulations
-
+def _simulations(changes: tuple[str, ...], *, with_readiness: bool) -> Simulations | None:
     if not changes and not with_readiness:
-        return Simulations()
+        return None
     from kohort.cli.what_if import settings_of
-    from kohort.whatif.html_report import group_part
-    from kohort.whatif.move import move_costs
     from kohort.whatif.played_settings import SettingError, check_names
+    from kohort.whatif.report_simulations import ReportSimulations
 
     requested = {} if changes == ("suggest",) else settings_of(changes, "--what-if")
     try:
         check_names(requested)
     except SettingError as error:
         raise click.UsageError(visible(str(error))) from None
-    return Simulations(
-        move_costs=move_costs if with_readiness else None,
-        what_if=partial(group_part, requested) if changes else None,
-    )
+    return ReportSimulations(with_readiness=with_readiness, changes=requested if changes else None)
 
 
 def find_inputs(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
@@ -193,7 +186,7 @@ def _run(
     window: Window,
     without: Collection[str],
     anonymous: bool,
-    simulations: Simulations,
+    simulations: Simulations | None,
 ) -> Outcome:
     gc.enable()  # the command line runs without it; an analysis runs long enough to need it
     for issue in issues:

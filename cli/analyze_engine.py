@@ -97,7 +97,8 @@ def opened_engine(
         with without("hypothesis", "pandas"):
             from kohort.pipeline.analysis.local_engine import LocalEngine
 
-        yield LocalEngine(), lambda: ""
+        local = LocalEngine()
+        yield local, local.describe_progress
         return
     from kohort.pipeline.session import spark_session
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from kohort.pipeline.analysis.engine import Workers
+from kohort.pipeline.analysis.worker_processes import WorkerProcesses
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.whatif.deploy_order import reorder
-from kohort.whatif.extract import compress, extract
-from kohort.whatif.group_history import observed_figures
-from kohort.whatif.played_settings import DEPLOY_ORDER, Settings, change
+from kohort.whatif.played_settings import Settings
 from kohort.whatif.playing import Played, play
-from kohort.whatif.predict import SEEDS, Calibration, Prediction, summarize
+from kohort.whatif.predict import Calibration, Prediction, summarize
+from kohort.whatif.question import Question, Variant, read_question
 from kohort.whatif.script import Script, Sourced
 
-NOTICE = "seconds_to_notice_a_crash"
 FIGURES = {
     "rebalances": "rebalances",
     "stalled_partition_seconds": "partition-seconds without progress",
@@ -25,41 +23,69 @@ FIGURES = {
     "records_read_again": "records read again",
     "seconds_to_stable": "time to stable, s",
 }
+NOTICE = "seconds_to_notice_a_crash"
 ASSUMPTIONS = (
     "the same starts, stops, crashes, pauses and records; client timings of the model clients; ranges cover heartbeat "
     "phases and join order"
 )
-SHORT_MS = 600_000  # a longer script is played with fewer seeds
-FEWEST_SEEDS = 3
+COSTS = ("stalled_partition_seconds", "group_stop_seconds", "records_read_again", "rebalances")
+RECORDS_AT_ONCE = 10_000_000  # of the scripts in memory
 
 
-@dataclass(frozen=True)
-class Variant:
-    """Settings to play, by the changes that lead to them."""
+class _Sized(Protocol):
+    @property
+    def records(self) -> int: ...
 
-    name: str
-    settings: Settings
-    changes: Mapping[str, str]
-    script: Script  # what happens to the members, without quiet time
+
+SizedT = TypeVar("SizedT", bound=_Sized)
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a group's history would have cost under other settings."""
 
-    group: str
-    script: Script
-    settings: Settings
+    question: Question
     calibration: Calibration
     predictions: Mapping[str, Prediction]  # by variant; the first one is that of the group's own settings
-    variants: Sequence[Variant]
-    additions: Sequence[str] = ()  # what would make the script more exact
+
+    @property
+    def group(self) -> str:
+        return self.question.group
+
+    @property
+    def script(self) -> Script:
+        return self.question.own.script
+
+    @property
+    def settings(self) -> Settings:
+        return self.question.own.settings
 
     @property
     def sources(self) -> list[Sourced]:
         return self.script.sources
 
+    @property
+    def variants(self) -> list[Variant]:
+        """Variants with a prediction; only that of the group's own settings if it does not reproduce the history."""
+        return [variant for variant in self.question.variants if variant.name in self.predictions]
+
+    def best_variants(self) -> list[Variant]:
+        """Return the requested variants, or the suggested ones that no other one beats in all costs and effort."""
+        if not self.question.is_suggesting:
+            return self.variants
+        rows = [(variant, self._costs(variant)) for variant in self.variants]
+        return [
+            variant
+            for variant, own in rows
+            if not any(other != own and all(a <= b for a, b in zip(other, own, strict=True)) for _, other in rows)
+        ]
+
+    def _costs(self, variant: Variant) -> list[float]:
+        figures = self.predictions[variant.name].figures
+        return [*(figures[name] for name in COSTS), variant.settings.crash_notice_s, variant.effort]
+
     def as_json(self) -> dict[str, Any]:
+        best = {variant.name for variant in self.best_variants()}
         return {
             "group": self.group,
             "calibration": self.calibration.as_row() | {"failures": self.calibration.failures},
@@ -68,9 +94,11 @@ class Answer:
                 {
                     "name": variant.name,
                     "changes": dict(variant.changes),
-                    "figures": self.predictions[variant.name].figures | {NOTICE: crash_notice_s(variant.settings)},
+                    "figures": self.predictions[variant.name].figures | {NOTICE: variant.settings.crash_notice_s},
                     "ranges": self.predictions[variant.name].ranges,
                     "timeline": timeline(self.predictions[variant.name].example),
+                    "effort": variant.effort,
+                    "on_front": variant.name in best,
                 }
                 for variant in self.variants
             ],
@@ -86,74 +114,67 @@ def timeline(played: Played) -> dict[str, Any]:
     }
 
 
-def crash_notice_s(settings: Settings) -> float:
-    """Return the usual time until the coordinator notices a crash: the session less half a heartbeat interval."""
-    return round((settings.session_ms - settings.heartbeat_ms / 2) / 1000, 1)
-
-
-def variant_name(changes: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in changes.items())
-
-
 def ask(
-    analysis: GroupAnalysis, variants: Iterable[Mapping[str, str]], own_settings: Mapping[str, str] | None = None
+    analysis: GroupAnalysis,
+    variants: Iterable[Mapping[str, str]] | None,
+    own_settings: Mapping[str, str] | None = None,
 ) -> Answer:
     """Predict what the history of a group would have cost under each variant.
 
     If the play under the group's own settings does not reproduce the history, no others are made.
 
     Args:
-        variants: Changes of settings, such as {"session.timeout.ms": "10000"}.
+        variants: Changes of settings, such as {"session.timeout.ms": "10000"}. None for suggested changes.
         own_settings: The group's own settings, as far as the logs do not contain them.
 
     Raises:
         UnplayableError: The history does not contain what is needed.
         SettingError: A setting is invalid.
     """
-    script, settings = extract(analysis)
-    settings = change(settings, own_settings or {})
-    short = compress(script)
-    all_variants = [Variant("as it was", settings, {}, short)]
-    for changes in variants:
-        name = variant_name(changes)
-        of_settings = {key: value for key, value in changes.items() if key != DEPLOY_ORDER}
-        played = compress(reorder(script, changes[DEPLOY_ORDER])) if DEPLOY_ORDER in changes else short
-        all_variants.append(Variant(name, change(settings, of_settings), changes, played))
-    observed = observed_figures(analysis, script, settings)
-    predictions = play_all(all_variants[:1])
-    own = predictions[all_variants[0].name]
-    calibration = Calibration(observed, own.by_commits, own.commit_ranges)
-    if calibration.is_good:
-        predictions |= play_all(all_variants[1:])
-    else:
-        all_variants = all_variants[:1]
-    additions = _additions(analysis, own_settings or {})
-    return Answer(analysis.group_id, short, settings, calibration, predictions, all_variants, additions)
+    with WorkerProcesses() as workers:
+        (answer,) = answer_all([read_question(analysis, variants, own_settings)], workers)
+    return answer
 
 
-def _additions(analysis: GroupAnalysis, own_settings: Mapping[str, str]) -> list[str]:
-    """Return what to add to the sources if a play does not reproduce the history."""
-    additions = []
-    if not analysis.group.events:
-        additions.append("the broker's log, which has the times of joins and leaves")
-    if not analysis.group.ends:
-        additions.append("samples of log ends, which show when records were appended")
-    if not any("heartbeat.interval.ms" in name for name in own_settings):
-        additions.append("--given heartbeat.interval.ms=…, if it is not the default")
-    return additions
+def answer_all(questions: Iterable[Question], workers: Workers) -> Iterator[Answer]:
+    """Yield the answers in the order of the questions.
+
+    The plays of many groups are made at the same time: first those under their own settings, then those of the variants
+    of each group whose history they reproduce.
+    """
+    for batch in in_batches(questions):
+        own_predictions = play_all([question.own for question in batch], workers)
+        calibrations = [
+            Calibration(question.observed, own.by_commits, own.commit_ranges)
+            for question, own in zip(batch, own_predictions, strict=True)
+        ]
+        changed = [
+            question.variants[1:] if calibration.is_good else ()
+            for question, calibration in zip(batch, calibrations, strict=True)
+        ]
+        predictions = iter(play_all(list(chain.from_iterable(changed)), workers))
+        for question, calibration, own, variants in zip(batch, calibrations, own_predictions, changed, strict=True):
+            of_variants = {variant.name: next(predictions) for variant in variants}
+            yield Answer(question, calibration, {question.own.name: own} | of_variants)
 
 
-def play_all(variants: Sequence[Variant]) -> dict[str, Prediction]:
-    """Play variants with several seeds each, in as many processes as there are cores."""
-    if not variants:
-        return {}
-    seeds = SEEDS if variants[0].script.end_ms <= SHORT_MS else FEWEST_SEEDS
-    works = [(variant, seed) for variant in variants for seed in range(seeds)]
-    with ProcessPoolExecutor() as pool:
-        plays = list(pool.map(_play, works, chunksize=max(1, len(works) // 16)))
-    return {
-        variant.name: summarize(plays[number * seeds : (number + 1) * seeds]) for number, variant in enumerate(variants)
-    }
+def in_batches(scripts: Iterable[SizedT]) -> Iterator[list[SizedT]]:
+    """Split scripts, or what contains them, so that those of a batch fit into memory together."""
+    batch: list[SizedT] = []
+    for script in scripts:
+        batch.append(script)
+        if sum(script.records for script in batch) >= RECORDS_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def play_all(variants: Sequence[Variant], workers: Workers) -> list[Prediction]:
+    """Play each variant with several seeds."""
+    plays = workers.map(_play, [(variant, seed) for variant in variants for seed in range(variant.seeds)])
+    # Of a variant's plays, the prediction keeps one: the others are forgotten before those of the next one arrive.
+    return [summarize([next(plays) for _ in range(variant.seeds)]) for variant in variants]
 
 
 def _play(work: tuple[Variant, int]) -> Played:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from kohort.base.replaced_names import GROUP
@@ -29,6 +29,19 @@ def read_history(
     """Return the analyses of groups by their ids. Groups that the sources do not contain are left out.
 
     Args:
+        groups: Names or shell patterns.
+        anonymous: Replace all names in the analyses.
+    """
+    window = replace(window, groups=tuple(groups))
+    return dict(each_history(sources, window, anonymous=anonymous)) if groups else {}
+
+
+def each_history(
+    sources: Iterable[str | Source], window: Window, *, anonymous: bool = False
+) -> Iterator[tuple[str, GroupAnalysis]]:
+    """Yield the id and the analysis of each group that the window selects.
+
+    Args:
         anonymous: Replace all names in the analyses.
     """
     places = list(sources)
@@ -38,19 +51,13 @@ def read_history(
     with tempfile.TemporaryDirectory() as folder:
         silver = Path(folder) / "silver"
         LocalEngine().ingest(inputs, silver, window=window)
-        requested = {group_id: group_id for group_id in groups}
+        ids: dict[str, str] = {}
         if anonymous:
             original, silver = silver, Path(folder) / "anonymous"
             _, names = anonymize(original, silver)
-            requested = {}
-            for group_id in groups:
-                with suppress(KeyError):  # the sources do not contain it
-                    requested[names.replace(GROUP, group_id)] = group_id
-        return {
-            requested[group.group_id]: analyse(group)
-            for group in read_groups(silver, window)
-            if group.group_id in requested
-        }
+            ids = {names.replace(GROUP, group.group_id): group.group_id for group in read_groups(original, window)}
+        for group in read_groups(silver, window):
+            yield ids.get(group.group_id, group.group_id), analyse(group)
 
 
 def observed_figures(analysis: GroupAnalysis, script: Script, settings: Settings) -> dict[str, float]:

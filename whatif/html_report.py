@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
 from kohort.pipeline.report.tables import table
-from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer, Variant, crash_notice_s
-from kohort.whatif.extract import UnplayableError
-from kohort.whatif.played_settings import SettingError
+from kohort.pipeline.rules.finding import several
+from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer
 from kohort.whatif.playing import Played
+from kohort.whatif.question import Variant
 from kohort.whatif.script import Script
-from kohort.whatif.suggest import predict
 
 _ROW, _LOWEST_ROW, _HIGHEST_PLAY = 12, 1.5, 120
 _HEAD, _GAP = 20, 14
 
 
-def html_report(answer: Answer, variant_names: Collection[str], efforts: Mapping[str, int]) -> str:
+def html_report(answers: Sequence[Answer], refusals: Mapping[str, str]) -> str:
     """Render the page, without scripts and network access.
 
     Args:
-        variant_names: Variants to show, besides the group's own settings.
-        efforts: Efforts of suggested variants.
+        refusals: Why nothing is predicted for other groups.
     """
-    title = f"What if: {answer.group}"
-    parts = answer_parts(answer, variant_names, efforts)
-    return f"{page_head(title)}<body><h1>What if: {name(answer.group)}</h1>{parts}</body></html>\n"
+    count = len(answers) + len(refusals)
+    only = answers[0].group if count == 1 and answers else ""
+    title = f"What if: {only or several(count, 'group')}"
+    heading = name(only) if only else several(count, "group")
+    parts = {answer.group: answer_parts(answer) for answer in answers}
+    parts |= {group: refusal_part(reason) for group, reason in refusals.items()}
+    sections = "".join(f"<h2>{name(group)}</h2>{part}" if not only else part for group, part in sorted(parts.items()))
+    return f"{page_head(title)}<body><h1>What if: {heading}</h1>{sections}</body></html>\n"
 
 
-def answer_parts(answer: Answer, variant_names: Collection[str], efforts: Mapping[str, int]) -> str:
+def answer_parts(answer: Answer) -> str:
     """Render calibration, figures, timelines, sources and assumptions."""
-    own = answer.variants[0]
-    variants = [own, *(variant for variant in answer.variants[1:] if variant.name in variant_names)]
+    best = answer.best_variants()
+    variants = [variant for variant in answer.variants if variant is answer.question.own or variant in best]
     parts = [
         _calibration(answer),
-        _figures(answer, variants, efforts) if answer.calibration.is_good else "",
+        _figures(answer, variants) if answer.calibration.is_good else "",
         _timelines(answer, variants),
         _sources(answer),
         f"<h3>Assumptions</h3><p>{esc(ASSUMPTIONS.capitalize())}.</p>",
@@ -45,17 +47,8 @@ def answer_parts(answer: Answer, variant_names: Collection[str], efforts: Mappin
     return "".join(parts)
 
 
-def group_part(changes: Mapping[str, str], analysis: GroupAnalysis) -> str:
-    """Predict the cost of a group's history, and render it for the report of an analysis.
-
-    Args:
-        changes: Of settings. If it is empty, suggested changes are tried.
-    """
-    try:
-        prediction = predict(analysis, changes, {})
-    except (UnplayableError, SettingError) as error:
-        return f"<p>Nothing is predicted: {esc(str(error))}.</p>"
-    return answer_parts(prediction.answer, prediction.variant_names, prediction.efforts)
+def refusal_part(reason: str) -> str:
+    return f"<p>Nothing is predicted: {esc(reason)}.</p>"
 
 
 def _calibration(answer: Answer) -> str:
@@ -64,9 +57,11 @@ def _calibration(answer: Answer) -> str:
         verdict = "<p>The play under the group's own settings reproduces the history.</p>"
     else:
         failures = "".join(f"<li>{esc(failure)}</li>" for failure in calibration.failures)
+        additions = answer.question.additions
+        added = f"<p>Add {esc('; '.join(additions))}.</p>" if additions else ""
         verdict = (
             "<p>Nothing is predicted: the play under the group's own settings does not reproduce the history.</p>"
-            f"<ul>{failures}</ul>{_additions(answer)}"
+            f"<ul>{failures}</ul>{added}"
         )
     rows = "".join(
         f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{calibration.observed[figure]:.1f}</td>'
@@ -76,11 +71,8 @@ def _calibration(answer: Answer) -> str:
     return f"{verdict}{table(('by commits', 'observed', 'played'), rows, numbers=True)}"
 
 
-def _additions(answer: Answer) -> str:
-    return f"<p>Add {esc('; '.join(answer.additions))}.</p>" if answer.additions else ""
-
-
-def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]) -> str:
+def _figures(answer: Answer, variants: list[Variant]) -> str:
+    with_effort = answer.question.is_suggesting
     rows = []
     for variant in variants:
         prediction = answer.predictions[variant.name]
@@ -90,11 +82,11 @@ def _figures(answer: Answer, variants: list[Variant], efforts: Mapping[str, int]
             cells.append(
                 f'<td class="n">{prediction.figures[figure]:.1f} <span class="sure">{low:.1f} to {high:.1f}</span></td>'
             )
-        cells.append(f'<td class="n">{crash_notice_s(variant.settings):.1f}</td>')
-        if efforts:
-            cells.append(f'<td class="n">{efforts.get(variant.name, 0)}</td>')
+        cells.append(f'<td class="n">{variant.settings.crash_notice_s:.1f}</td>')
+        if with_effort:
+            cells.append(f'<td class="n">{variant.effort}</td>')
         rows.append(f'<tr><th scope="row">{esc(variant.name)}</th>{"".join(cells)}</tr>')
-    columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if efforts else ()))
+    columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if with_effort else ()))
     return f"<h3>Figures</h3>{table(columns, ''.join(rows), numbers=True)}"
 
 

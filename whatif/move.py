@@ -6,11 +6,11 @@ from array import array
 from dataclasses import replace
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.readiness import Statement, can_move
-from kohort.whatif.answer import Variant, ask, play_all
-from kohort.whatif.extract import UnplayableError, extract
-from kohort.whatif.played_settings import SettingError, change
+from kohort.pipeline.rules.readiness import Statement
+from kohort.whatif.answer import Answer
+from kohort.whatif.played_settings import change
 from kohort.whatif.predict import Prediction
+from kohort.whatif.question import Question, Variant, read_question
 from kohort.whatif.script import Event, Script
 
 CONSUMER = {"group.protocol": "consumer"}
@@ -19,41 +19,46 @@ EVERY_MS, AWAY_MS = 18_000, 3_000  # of the assumed rolling restart
 STAYS, MOVES = "stays", "moves"
 
 
-def move_costs(analysis: GroupAnalysis) -> list[Statement]:
-    """Return what the move and the time after it would cost, by simulation; nothing for a group that cannot move."""
-    if not can_move(analysis):
-        return []
-    try:
-        after = ask(analysis, [CONSUMER])
-        if not after.calibration.is_good:
-            failures = "; ".join(after.calibration.failures)
-            return [_unknown(f"the play does not reproduce the history: {failures}")]
-        script = rolling_restart(extract(analysis)[0], _members(analysis))
-        settings = replace(after.settings, assignor_user_data=_has_user_data(analysis))
-        moving = replace(settings, restarted_with=change(settings, CONSUMER))
-    except (UnplayableError, SettingError) as error:
-        return [_unknown(str(error))]
-    plays = play_all([Variant(STAYS, settings, {}, script), Variant(MOVES, moving, CONSUMER, script)])
-    own, other = (after.predictions[variant.name] for variant in after.variants)
-    count = len(script.starts)
-    working = plays[MOVES].figures["members_working_at_the_end"]
+def move_question(analysis: GroupAnalysis) -> Question:
+    """Return the question what the move and the time after it would cost.
+
+    Raises:
+        UnplayableError: The history does not contain what is needed.
+        SettingError: The client library does not have the consumer protocol.
+    """
+    question = read_question(analysis, [CONSUMER])
+    script = rolling_restart(question.own.script, _members(analysis))
+    settings = replace(question.own.settings, assignor_user_data=_has_user_data(analysis))
+    moving = replace(settings, restarted_with=change(settings, CONSUMER))
+    restarts = Variant(STAYS, settings, {}, script), Variant(MOVES, moving, CONSUMER, script)
+    return replace(question, variants=[*question.variants, *restarts])
+
+
+def move_costs(answer: Answer) -> list[Statement]:
+    """Return what the move and the time after it would cost, or why it is not known."""
+    if not answer.calibration.is_good:
+        failures = "; ".join(answer.calibration.failures)
+        return [unknown_cost(f"the play does not reproduce the history: {failures}")]
+    own, after, stays, moves = (answer.predictions[variant.name] for variant in answer.variants)
+    count = len(answer.variants[-1].script.starts)
+    working = moves.figures["members_working_at_the_end"]
     lost = f"; at its end {working:g} of {count} members work" if working < count else ""
     return [
         Statement(
             "cost",
             "likely",
             f"the move: a rolling restart of {count} members, each away for {AWAY_MS // 1000} s, costs "
-            f"{_costs(plays[MOVES])}; without the move {_costs(plays[STAYS])}{lost}",
+            f"{_costs(moves)}; without the move {_costs(stays)}{lost}",
         ),
         Statement(
             "cost",
             "likely",
-            f"after the move: the events of this history would cost {_costs(other)}; as it was {_costs(own)}",
+            f"after the move: the events of this history would cost {_costs(after)}; as it was {_costs(own)}",
         ),
     ]
 
 
-def _unknown(reason: str) -> Statement:
+def unknown_cost(reason: str) -> Statement:
     return Statement("cost", "unknown", f"the cost cannot be simulated: {reason}")
 
 

@@ -52,6 +52,11 @@ class Settings:
     def is_cooperative(self) -> bool:
         return not self.is_consumer and self.assignor == "cooperative-sticky"
 
+    @property
+    def crash_notice_s(self) -> float:
+        """Usual time until the coordinator notices a crash: the session less half a heartbeat interval."""
+        return round((self.session_ms - self.heartbeat_ms / 2) / 1000, 1)
+
 
 # Names of settings, as clients and brokers have them, and the field of each
 NAMES = {

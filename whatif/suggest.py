@@ -1,15 +1,8 @@
-"""Predictions of requested or suggested changes, and the suggested changes that no other one beats."""
+"""Changes of settings to suggest for a group, with the effort of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.whatif.answer import Answer, Variant, ask, crash_notice_s, variant_name
 from kohort.whatif.deploy_order import ORDERS, deployments
-from kohort.whatif.extract import extract
 from kohort.whatif.played_settings import DEPLOY_ORDER, SettingError, Settings, change
 from kohort.whatif.script import Script
 
@@ -36,8 +29,6 @@ CONSUMER_SUGGESTED: tuple[tuple[dict[str, str], int], ...] = (
     ({"max.poll.records": "100"}, 1),
     ({"group.instance.id": "static"}, 2),
 )
-
-
 DEPLOY_EFFORT = 2  # a change of how the application is deployed
 
 
@@ -52,61 +43,3 @@ def suggestions(script: Script, settings: Settings) -> list[tuple[dict[str, str]
         except SettingError:
             continue  # the library has no consumer protocol
     return fitting
-
-
-COSTS = ("stalled_partition_seconds", "group_stop_seconds", "records_read_again", "rebalances")
-
-
-def pareto_front(answer: Answer, efforts: Mapping[str, int]) -> list[Variant]:
-    """Return the variants that no other variant beats in all costs, the time to notice a crash, and effort."""
-
-    def costs(variant: Variant) -> list[float]:
-        figures = answer.predictions[variant.name].figures
-        return [*(figures[name] for name in COSTS), crash_notice_s(variant.settings), efforts.get(variant.name, 0)]
-
-    rows = [(variant, costs(variant)) for variant in answer.variants]
-    return [
-        variant
-        for variant, own in rows
-        if not any(other != own and all(a <= b for a, b in zip(other, own, strict=True)) for _, other in rows)
-    ]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """An answer with the effort of each suggested variant, and the variants that no other one beats."""
-
-    answer: Answer
-    efforts: dict[str, int]
-    variant_names: set[str]
-
-    def as_json(self) -> dict[str, Any]:
-        row = self.answer.as_json()
-        row["variants"] = [
-            variant
-            | {"effort": self.efforts.get(variant["name"], 0), "on_front": variant["name"] in self.variant_names}
-            for variant in row["variants"]
-        ]
-        return row
-
-
-def predict(analysis: GroupAnalysis, requested: Mapping[str, str], own: Mapping[str, str]) -> Prediction:
-    """Predict the cost of the requested changes, or of suggested ones if `requested` is empty.
-
-    Args:
-        own: Settings that the group has, as far as the logs do not contain them.
-
-    Raises:
-        UnplayableError: The history does not contain what is needed.
-        SettingError: A setting is invalid.
-    """
-    efforts: dict[str, int] = {}
-    variants = [requested]
-    if not requested:
-        script, settings = extract(analysis)
-        tried = suggestions(script, change(settings, own))
-        efforts = {variant_name(changes): effort for changes, effort in tried}
-        variants = [changes for changes, _ in tried]
-    answer = ask(analysis, variants, own)
-    best_variants = answer.variants if requested else pareto_front(answer, efforts)
-    return Prediction(answer, efforts, {variant.name for variant in best_variants})

@@ -105,12 +105,13 @@ class Tools:
         until: str | None,
         last: str | None,
     ) -> dict[str, Any]:
-        from kohort.cli.what_if import predict, read_one_history
+        from kohort.cli.what_if import predict
+        from kohort.pipeline.analysis.worker_processes import WorkerProcesses
 
-        analysis = read_one_history(
-            self._needed_sources(), group, self._security, window_of(since, until, last, (group,))
-        )
-        return predict(analysis, settings, current_settings).as_json()
+        window = window_of(since, until, last, (glob.escape(group),))
+        with WorkerProcesses() as workers:
+            outcome = predict(self._needed_sources(), self._security, window, settings, current_settings, workers)
+        return outcome.answers[0].as_json()
 
     def _watch(self, pattern: str, ask: Callable[[WatchedCluster | Controlled], Awaitable[ResultT]]) -> ResultT:
         """Query the cluster, whichever of a bootstrap and a control address was given."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from kohort.pipeline.analysis.data_issues import data_issues
-from kohort.pipeline.analysis.engine import Engine
+from kohort.pipeline.analysis.engine import Engine, Workers
 from kohort.pipeline.analysis.sql_views import write_views
 from kohort.pipeline.analysis.stored_runs import StoredRun
 from kohort.pipeline.gold.gold_files import read_table
@@ -21,11 +23,12 @@ from kohort.pipeline.gold.outage_findings import judge_outages
 from kohort.pipeline.gold.share_gold_rows import ShareGroupRow
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.group_analysis import analyse as analyse_group
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.all_clear import Missing, given_sources, missing
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
-from kohort.pipeline.rules.readiness import Readiness, Statement, readiness, readiness_json
+from kohort.pipeline.rules.readiness import Readiness, readiness_json
 from kohort.pipeline.silver.anonymizing import anonymize
 from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
@@ -37,12 +40,29 @@ from kohort.pipeline.whole_files import replace_text
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Simulations:
-    """What to simulate for each group, with functions of a folder that this one doesn't import."""
+class SimulatedGroup(NamedTuple):
+    """Results of the simulations for a group; None for those that were not requested."""
 
-    move_costs: Callable[[GroupAnalysis], list[Statement]] | None = None  # of a move to the consumer protocol
-    what_if: Callable[[GroupAnalysis], str] | None = None  # cost under other settings: part of the report
+    cluster: str
+    group: str
+    readiness: Readiness | None
+    what_if: str | None  # costs under other settings: a part of the report
+
+
+class Simulations(Protocol):
+    """What to simulate for each group, by code in a folder that this one doesn't import."""
+
+    @property
+    def with_readiness(self) -> bool: ...
+
+    @property
+    def with_what_if(self) -> bool: ...
+
+    def prepare(self, analysis: GroupAnalysis) -> Any:
+        """Return what `play` needs of a group. It is called where the group is analyzed, and its result is pickled."""
+
+    def play(self, prepared: Iterable[Any], workers: Workers) -> Iterator[SimulatedGroup]:
+        """Simulate the prepared groups, and yield a result for each."""
 
 
 @dataclass(slots=True)
@@ -50,10 +70,7 @@ class Simulated:
     """Results of simulations; None for those that were not requested."""
 
     readiness: list[Readiness] | None = None
-    what_if: dict[str, str] | None = None  # parts of the report by group
-
-
-NOTHING_SIMULATED = Simulations()
+    what_if: dict[tuple[str, str], str] | None = None  # parts of the report by cluster and group
 
 
 @dataclass(slots=True)
@@ -81,13 +98,13 @@ def analyse(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
-    simulations: Simulations = NOTHING_SIMULATED,
+    simulations: Simulations | None = None,
 ) -> Outcome:
     """Read the sources, compute the tables under `out`, and write findings.json and report.html there.
 
     Args:
         anonymous: Replace names, in a local folder only. The original names are never written to `out`.
-        simulations: With `move_costs`, each group's readiness for the consumer protocol is checked, too.
+        simulations: For each group; their results are in the report.
     """
     if isinstance(out, StoredPlace):
         assert not anonymous, "the command line rejects it"
@@ -113,7 +130,7 @@ def _analyse_into_store(
     say: Progress,
     cluster: str,
     window: Window,
-    simulations: Simulations,
+    simulations: Simulations | None,
 ) -> Outcome:
     run = StoredRun.begin(out, time.time())
     silver, gold = run.tables / "silver", run.tables / "gold"
@@ -121,7 +138,7 @@ def _analyse_into_store(
         _read(engine, sources, silver, say, cluster, window)
         _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
         outcome = _write_results(
-            out, run.tables, given_sources(sources), say, simulated=_simulate(silver, window, simulations, say)
+            out, run.tables, given_sources(sources), say, _simulate(engine, silver, window, simulations, say)
         )
     except Exception:
         with suppress(OSError):  # the user must see the original error
@@ -158,47 +175,49 @@ def rebuild(
     window: Window = EVERYTHING,
     *,
     anonymous: bool = False,
-    simulations: Simulations = NOTHING_SIMULATED,
+    simulations: Simulations | None = None,
 ) -> Outcome:
     """Compute gold, findings.json and report.html under `out`, and publish each when it is complete.
 
     Args:
         silver: Tables to read; the default is those under `out`.
         anonymous: Write no path of this machine.
-        simulations: With `move_costs`, each group's readiness for the consumer protocol is checked, too.
+        simulations: For each group; their results are in the report.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     version = new_version(gold)
     _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
-    simulated = _simulate(silver, window, simulations, say)
+    simulated = _simulate(engine, silver, window, simulations, say)
     views_of = Path("tables") if anonymous else None
     return _write_results(out, out / "tables", given_sources(sources), say, simulated, views_of)
 
 
-def _simulate(silver: Place, window: Window, simulations: Simulations, say: Progress) -> Simulated:
-    if simulations == NOTHING_SIMULATED:
+def _simulate(
+    engine: Engine, silver: Place, window: Window, simulations: Simulations | None, say: Progress
+) -> Simulated:
+    if simulations is None:
         return Simulated()
-    from kohort.pipeline.analysis.local_engine import read_groups
-
-    begun, count = time.monotonic(), 0
-    checked: list[Readiness] = []
-    parts: dict[str, str] = {}
-    for group in read_groups(silver, window):
-        analysis = analyse_group(group)
-        count += 1
-        say(f"simulating {analysis.group_id} …")
-        if simulations.move_costs is not None:
-            result = readiness(analysis)
-            result.statements += simulations.move_costs(analysis)
-            checked.append(result)
-        if simulations.what_if is not None:
-            parts[analysis.group_id] = simulations.what_if(analysis)
-    say(f"simulated {several(count, 'group')} ({time.monotonic() - begun:.1f} s)")
+    begun = time.monotonic()
+    say("simulating groups …")
+    groups: list[SimulatedGroup] = []
+    prepared = engine.map_groups(partial(prepare_group, simulations), silver, window)
+    with engine.workers() as workers:
+        for group in simulations.play(prepared, workers):
+            groups.append(group)
+            say(f"simulated {group.group} …")
+    say(f"simulated {several(len(groups), 'group')} ({time.monotonic() - begun:.1f} s)")
+    groups.sort(key=lambda group: (group.group, group.cluster))
     return Simulated(
-        None if simulations.move_costs is None else sorted(checked, key=lambda group: group.group),
-        None if simulations.what_if is None else dict(sorted(parts.items())),
+        [group.readiness for group in groups if group.readiness is not None] if simulations.with_readiness else None,
+        {(group.cluster, group.group): group.what_if for group in groups if group.what_if is not None}
+        if simulations.with_what_if
+        else None,
     )
+
+
+def prepare_group(simulations: Simulations, group: GroupInput) -> Any:
+    return simulations.prepare(analyse_group(group))
 
 
 def _fill_gold(

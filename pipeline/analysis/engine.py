@@ -7,10 +7,12 @@ Both pass the same rows to the same functions, and a test compares their tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.silver_rows import EventRange, LogRange
 from kohort.pipeline.sources.chunk import Issue
@@ -28,6 +30,8 @@ from kohort.pipeline.sources.found import (
 )
 from kohort.pipeline.sources.window import EVERYTHING, Window
 
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 RowCounts = dict[str, int]  # number of rows by table
 
 
@@ -50,6 +54,13 @@ class SilverFacts:
     event_ranges: list[EventRange]
 
 
+class Workers(Protocol):
+    """Processes or tasks that make calls at the same time."""
+
+    def map(self, function: Callable[[ItemT], ResultT], items: Sequence[ItemT]) -> Iterator[ResultT]:
+        """Yield the results in the order of the items. The function, the items and the results are pickled."""
+
+
 class Engine(Protocol):
     """Executes the steps of an analysis."""
 
@@ -61,6 +72,14 @@ class Engine(Protocol):
 
     def silver_facts(self, silver: Place) -> SilverFacts:
         pass
+
+    def map_groups(
+        self, function: Callable[[GroupInput], ResultT], silver: Place, window: Window = EVERYTHING
+    ) -> Iterator[ResultT]:
+        """Yield the result for each group in silver, in any order. The function and the results may be pickled."""
+
+    def workers(self) -> AbstractContextManager[Workers]:
+        """Return the workers for calls that do not concern silver."""
 
 
 # Measured costs (docs/explanation/performance-measured.md, "Without Spark"): seconds of one core for a million records,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from kohort.pipeline.analysis.packed_commits import (
     sort_by_group,
     unpack,
 )
+from kohort.pipeline.analysis.worker_processes import WorkerProcesses
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.gold.group_tables import TableBuilder
@@ -43,6 +44,7 @@ from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 from kohort.pipeline.sources.window import EVERYTHING, Window
 
 RowT = TypeVar("RowT")
+ResultT = TypeVar("ResultT")
 
 _OF_A_GROUP = ("group_records", "group_members", "member_partitions", "share_states", "events", "share_lags")
 _BATCH = "0"
@@ -54,6 +56,9 @@ Group = tuple[str | None, str | None]  # cluster and group id
 
 class LocalEngine:
     """Runs the analysis in this process."""
+
+    def __init__(self) -> None:
+        self._workers = WorkerProcesses()
 
     def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
         with Writer(silver, _BATCH) as writer:
@@ -81,6 +86,19 @@ class LocalEngine:
             ranges=_rows(silver, "log_ranges", LogRange),
             event_ranges=_rows(silver, "event_ranges", EventRange),
         )
+
+    def map_groups(
+        self, function: Callable[[GroupInput], ResultT], silver: Place, window: Window = EVERYTHING
+    ) -> Iterator[ResultT]:
+        return map(function, read_groups(silver, window))
+
+    def workers(self) -> WorkerProcesses:
+        self._workers = WorkerProcesses()
+        return self._workers
+
+    def describe_progress(self) -> str:
+        """Return how many calls of the workers have ended, or an empty text."""
+        return self._workers.describe_progress()
 
 
 def read_groups(silver: Place, window: Window = EVERYTHING) -> Iterator[GroupInput]:

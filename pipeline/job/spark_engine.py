@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F
 
 from kohort.pipeline.analysis.engine import RowCounts, SilverFacts, Undecoded
 from kohort.pipeline.arrow_types import rows_of
+from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.job.file_frames import silver_frame
 from kohort.pipeline.job.gold import analyse_groups
 from kohort.pipeline.job.gold_frames import write_gold
 from kohort.pipeline.job.ingest import ingest_sources
+from kohort.pipeline.job.spark_calls import SparkTasks, map_groups
 from kohort.pipeline.remote_path import Place
 from kohort.pipeline.silver.parquet_files import written
 from kohort.pipeline.silver.silver_rows import EventRange, LogRange
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RowT = TypeVar("RowT")
+ResultT = TypeVar("ResultT")
 
 
 class SparkEngine:
@@ -46,6 +51,14 @@ class SparkEngine:
             ranges=self._rows(silver, "log_ranges", LogRange) if "log_ranges" in tables else [],
             event_ranges=self._rows(silver, "event_ranges", EventRange) if "event_ranges" in tables else [],
         )
+
+    def map_groups(
+        self, function: Callable[[GroupInput], ResultT], silver: Place, window: Window = EVERYTHING
+    ) -> Iterator[ResultT]:
+        return map_groups(self._spark, function, silver, window)
+
+    def workers(self) -> AbstractContextManager[SparkTasks]:
+        return nullcontext(SparkTasks(self._spark))
 
     def _issues(self, silver: Place) -> list[Issue]:
         rows = silver_frame(self._spark, silver, "dq_issues").select("rule", "keys", "detail").distinct().collect()

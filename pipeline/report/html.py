@@ -38,7 +38,7 @@ def report_text(
     findings: list[FindingRow],
     provided: Collection[str] = (),
     readiness_of: list[Readiness] | None = None,
-    what_if: Mapping[str, str] | None = None,
+    what_if: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
     """Render the report.
 
@@ -47,7 +47,7 @@ def report_text(
         findings: Findings of all groups.
         provided: Sources that were read, see `missing`.
         readiness_of: Readiness of groups for the consumer protocol; without it the section is left out.
-        what_if: Costs under other settings by group, as HTML; without it the section is left out.
+        what_if: Costs under other settings by cluster and group, as HTML; without it the section is left out.
     """
     rows = health_in_short(gold)
     groups = by_group(findings, rows)

@@ -28,15 +28,17 @@ def readiness_section(groups: list[Readiness]) -> str:
     )
 
 
-def what_if_section(parts: Mapping[str, str]) -> str:
+def what_if_section(parts: Mapping[tuple[str, str], str]) -> str:
     """Render the costs of each group's history under other settings.
 
     Args:
-        parts: HTML by group.
+        parts: HTML by cluster and group.
     """
+    has_clusters = len({cluster for cluster, _ in parts}) > 1
     boxes = "".join(
-        f'<details><summary><b>{name(group)}</b></summary><div class="in">{part}</div></details>'
-        for group, part in parts.items()
+        f"<details><summary><b>{name(group)}</b>{f' in {name(cluster)}' if has_clusters else ''}</summary>"
+        f'<div class="in">{part}</div></details>'
+        for (cluster, group), part in parts.items()
     )
     return (
         '<h2 id="what-if">What if</h2><p class="soft">What the history of each group would have cost under other '

@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.cli.analyze_engine import LOCAL, SPARK, chosen_engine
-from kohort.pipeline.analysis.analysis_run import analyse
+from kohort.pipeline.analysis.analysis_run import analyse, prepare_group
 from kohort.pipeline.analysis.engine import Engine, local_records
 from kohort.pipeline.analysis.local_engine import LocalEngine
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_sources
+from kohort.pipeline.sources.window import Window
+from kohort.whatif.question import FEWEST_SEEDS
+from kohort.whatif.report_simulations import ReportSimulations
 from tests.pipeline.incidents.recorded import RECORDED, unpacked
 
 FULLEST = "loss-kafka-4.3"
@@ -84,6 +88,26 @@ def test_command_output_is_engine_independent(spark: Any, tmp_path: Path, monkey
         assert (out / "report.html").is_file()
     check_alike(outs)
     assert json.loads((outs[0] / "findings.json").read_text())
+
+
+@pytest.mark.spark
+def test_simulations_are_engine_independent(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kohort.pipeline.job.spark_engine import SparkEngine
+
+    monkeypatch.setattr("kohort.whatif.question.SEEDS", FEWEST_SEEDS)
+    files, _ = find_sources([str(unpacked("what-if-kafka-4.3", tmp_path / "recording"))])
+    silver, window = tmp_path / "silver", Window(groups=("rolling-range", "crash-session*"))
+    LocalEngine().ingest(files, silver, window=window)
+    simulations = ReportSimulations(with_readiness=True, changes={"group.instance.id": "static"})
+    results = []
+    for engine in (LocalEngine(), SparkEngine(spark)):
+        prepared = sorted(engine.map_groups(partial(prepare_group, simulations), silver, window), key=lambda g: g.group)
+        with engine.workers() as workers:
+            results.append(list(simulations.play(prepared, workers)))
+    local, on_spark = results
+    assert local == on_spark
+    predicted = [group.group for group in local if "<h3>Figures</h3>" in (group.what_if or "")]
+    assert predicted == ["crash-session45", "rolling-range"]
 
 
 @pytest.mark.deep

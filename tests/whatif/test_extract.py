@@ -12,14 +12,14 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.cli.what_if import what_if
-from kohort.whatif.answer import FEWEST_SEEDS, ask
+from kohort.whatif.answer import ask
 from kohort.whatif.deploy_order import reorder
 from kohort.whatif.extract import compress, extract
 from kohort.whatif.group_history import read_history
 from kohort.whatif.played_settings import Settings
 from kohort.whatif.playing import play
+from kohort.whatif.question import FEWEST_SEEDS
 from kohort.whatif.script import Event
-from kohort.whatif.suggest import pareto_front
 from kohort.whatif.virtual_cluster import GROUP
 from tests.whatif.recorded import record, rolling, script
 
@@ -85,9 +85,11 @@ def run(*arguments: str) -> tuple[int, str]:
 
 def test_command_prints_variants(tmp_path: Path) -> None:
     record(tmp_path, rolling(), Settings())
-    code, output = run(str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--json")
-    assert code == 0, output
-    answer = json.loads(output)
+    result = CliRunner().invoke(
+        what_if, [str(tmp_path), "--group", GROUP, "--set", "group.instance.id=static", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
     assert [variant["name"] for variant in answer["variants"]] == ["as it was", "group.instance.id=static"]
     assert answer["variants"][1]["figures"]["rebalances"] == 0
     assert answer["variants"][0]["timeline"]["rebalances_ms"]
@@ -173,11 +175,11 @@ def test_irreproducible_history_is_not_predicted(tmp_path: Path) -> None:
 
 
 def test_deploy_order_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kohort.whatif.answer.SEEDS", FEWEST_SEEDS)  # it plays many changes
+    monkeypatch.setattr("kohort.whatif.question.SEEDS", FEWEST_SEEDS)  # it plays many changes
     record(tmp_path, rolling(), Settings())
-    code, output = run(str(tmp_path), "--group", GROUP, "--suggest", "--json")
-    assert code == 0, output
-    variants = {variant["name"]: variant for variant in json.loads(output)["variants"]}
+    result = CliRunner().invoke(what_if, [str(tmp_path), "--group", GROUP, "--suggest", "--json"])
+    assert result.exit_code == 0, result.output
+    variants = {variant["name"]: variant for variant in json.loads(result.stdout)["variants"]}
     at_once, one_by_one = variants["deploy.order=at-once"], variants["deploy.order=one-by-one"]
     assert (at_once["figures"]["rebalances"], one_by_one["figures"]["rebalances"]) == (1, 8)
     assert at_once["figures"]["group_stop_seconds"] > 5
@@ -212,8 +214,8 @@ def test_suggestions_form_a_front(tmp_path: Path) -> None:
     record(tmp_path, rolling(), Settings())
     analysis = read_history(history_of(tmp_path), {GROUP})[GROUP]
     answer = ask(analysis, [{"group.instance.id": "static"}, {"max.poll.records": "100"}])
-    front = {
-        variant.name for variant in pareto_front(answer, {"group.instance.id=static": 2, "max.poll.records=100": 1})
-    }
-    assert "group.instance.id=static" in front
-    assert "as it was" in front
+    assert answer.best_variants() == answer.variants
+    variants = [dataclasses.replace(variant, effort=number) for number, variant in enumerate(answer.variants)]
+    question = dataclasses.replace(answer.question, variants=variants, is_suggesting=True)
+    suggested = dataclasses.replace(answer, question=question)
+    assert [variant.name for variant in suggested.best_variants()] == ["as it was", "group.instance.id=static"]

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class Repeated:
     """A request that its connection has sent before."""
 
-    __slots__ = ("api", "client_id", "numbers", "request", "version")
+    __slots__ = ("api", "client_id", "numbers", "observed", "request", "version")
 
     def __init__(self) -> None:
         self.api: Any  # a `registry.Api`
         self.version: int
         self.client_id: str
         self.request: Any = None
+        self.observed: Any = None  # value that hooks have stored for reuse
         # Offsets of the current request, which may differ from `request` (fast/request_patterns.py).
         self.numbers: tuple[int, ...] = ()
 

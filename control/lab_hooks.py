@@ -11,7 +11,8 @@ from kohort.broker.cluster.effect_execution import perform
 from kohort.control.exchange import Exchange
 from kohort.control.faults.conditions import Condition, Conditions, Delayed
 from kohort.control.oracle.epoch_safety import EPOCH_TYPES, GENERATION_TYPES, OWNERSHIP_APIS
-from kohort.control.request_facts import RequestFacts
+from kohort.control.oracle.repeated_commit import RepeatedCommit
+from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
@@ -93,7 +94,11 @@ class LabHooks(BrokerHooks):
         if self.oracle is None or api in UNCHECKED_APIS:
             handler = repeated.handle
         elif api == "offset_commit":
-            handler = partial(self._handle_repeated_commit, self.oracle, repeated)
+            commit: RepeatedCommit | None = repeated.observed
+            if commit is not None and commit.oracle is self.oracle:
+                handler = commit.handle
+            else:
+                handler = partial(self._observe_commit, self.oracle, repeated)
         else:
             return None
         self.brokers.waiters.look()
@@ -102,12 +107,11 @@ class LabHooks(BrokerHooks):
             self._liveness.note_member(repeated.request.group_id, member_id, connection)
         return handler
 
-    def _handle_repeated_commit(
+    def _observe_commit(
         self, oracle: SafetyMonitor, repeated: Repeated, node: Node, request: Any, ticket: Ticket
     ) -> Any:
-        exchange = _RepeatedCommit(self, node, request, ticket, oracle, repeated.numbers)
-        self._note_state(exchange, node)
-        return repeated.handle(node, request, ticket)
+        repeated.observed = commit = RepeatedCommit(self, node, ticket, oracle, repeated, self._note_state)
+        return commit.handle(node, request, ticket)
 
     def on_request(self, exchange: Exchange) -> bool:
         self.brokers.waiters.look()
@@ -140,6 +144,7 @@ class LabHooks(BrokerHooks):
     def _note_state(self, exchange: Exchange, node: Node) -> None:
         """Note what the oracle compares the response with."""
         group = node.coordinator.groups.get(exchange.facts.group)
+        exchange.generation_then, exchange.had_epochs, exchange.current_then = NO_GENERATION, False, None
         if group is not None and group.group_type in GENERATION_TYPES:
             exchange.generation_then = group.version
         elif group is not None and group.group_type in EPOCH_TYPES:
@@ -193,12 +198,12 @@ class LabHooks(BrokerHooks):
     # Writes of coordinators
 
     def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
-        if effect.topic is OFFSETS_TOPIC and self._zombies.includes(coordinator, effect.partition):
+        if self._zombies and effect.topic is OFFSETS_TOPIC and self._zombies.includes(coordinator, effect.partition):
             return ErrorCode.not_leader_or_follower
-        return self._appends.refuses(effect) if effect.topic in SPOILED_TOPICS else None
+        return self._appends.refuses(effect) if self._appends.rules and effect.topic in SPOILED_TOPICS else None
 
     def holds(self, effect: Append, report: Report) -> bool:
-        return effect.topic in SPOILED_TOPICS and self._appends.holds(effect, report)
+        return self._appends.may_hold and effect.topic in SPOILED_TOPICS and self._appends.holds(effect, report)
 
     # Elections of leaders
 
@@ -226,30 +231,6 @@ class LabHooks(BrokerHooks):
                 self.brokers.server.act(complete)
 
         self.brokers.server.loop.call_later(max(length_ms, 0) / 1000, overdue)
-
-
-class _RepeatedCommit(Exchange):
-    """A commit that only the oracle is interested in."""
-
-    __slots__ = ("_oracle",)
-
-    def __init__(
-        self,
-        way: LabHooks,
-        node: Node,
-        request: Any,
-        ticket: Ticket,
-        oracle: SafetyMonitor,
-        offsets: tuple[int, ...],
-    ) -> None:
-        super().__init__(way, node, request, ticket)
-        self._oracle = oracle
-        self.offsets = offsets
-        ticket.requester = self
-
-    def answer(self, ticket: Ticket, response: object) -> None:
-        self._oracle.committed(self, response)
-        self.connection.answer(ticket, response)
 
 
 class _Waiting(DelayedOperation):

@@ -104,7 +104,7 @@ class CachedRequest(Repeated):
         OffsetFetch, take no memory. A JoinGroup must have had the same bytes, because those of Java differ each time.
         """
         if self.request is not None:
-            self._content, self._pattern, self.request, self.kept = None, None, None, None
+            self._content, self._pattern, self.request, self.kept, self.observed = None, None, None, None, None
         size = len(frame) - start
         begin = start + AFTER_CORRELATION_ID
         signature = hash(frame[begin:]) if header.api_key == JOIN_GROUP else size

@@ -172,6 +172,11 @@ class Appends:
         if rule in self.rules:
             self.rules.remove(rule)
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether a rule holds or delays an append whose outcome has not been reported yet."""
+        return bool(self._rules_by_append)
+
     def refuses(self, effect: Append) -> ErrorCode | None:
         for rule in self.rules:
             if rule.takes(effect):

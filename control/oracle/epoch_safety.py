@@ -107,6 +107,15 @@ class EpochSafety:
         is_owner = any(getattr(items, "active", items) for items in (current.assigned, current.revoking))
         return None if is_owner or not mine.isdisjoint(owners) else "although it owns nothing"
 
+    def is_assigned(self, exchange: Exchange, name: str, partition: int) -> bool:
+        """Return whether a member was assigned a partition by its epoch, so that a commit depends on nothing else."""
+        group, current = self._find(exchange.facts.group), exchange.current_then
+        if group is None or group.group_type not in PARTITION_TYPES or current is None:
+            return False
+        item = self._item(exchange, name, partition)
+        since = None if item is None else current.given_at(*item)
+        return since is not None and exchange.facts.generation >= since
+
     # Internals
 
     def _find(self, group_id: str) -> Any:

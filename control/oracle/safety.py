@@ -27,6 +27,8 @@ from uuid import UUID
 
 from kohort.control.numbers import whole
 from kohort.control.oracle.epoch_safety import EPOCH_TYPES, GENERATION_TYPES, PARTITION_TYPES, EpochSafety, allowed_by
+from kohort.control.oracle.last_commits import LastCommit, LastCommits
+from kohort.control.oracle.repeated_commit import CheckedCommit
 from kohort.control.oracle.share_safety import ShareSafety
 from kohort.coordinator.groups.group_types import find_types
 from kohort.protocol.consumer_protocol import assigned_partitions
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
     from kohort.control.exchange import Exchange
     from kohort.control.history.recorder import Recorder
+    from kohort.control.oracle.repeated_commit import RepeatedCommit
     from kohort.coordinator.groups.group import Group
+
+NO_OWNERS: tuple[int, Mapping[TopicPartition, list[str]]] = (-1, {})  # before the first assignment
 
 SHARING_TYPES = find_types(lambda row: row.owned is None)
 
@@ -75,8 +80,7 @@ class SafetyMonitor:
     find: Callable[[str], Group | None]  # finds a group of any type by its id
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
-    # The offset, and the topic id, which differs for a topic that was deleted and created again.
-    _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
+    _committed: LastCommits = field(default_factory=LastCommits)
     _in_transactions: dict[int, _Transaction] = field(default_factory=dict)  # by producer id
     # The generation of the group's last assignment, and the owners since.
     _owners: dict[str, tuple[int, Mapping[TopicPartition, list[str]]]] = field(default_factory=dict)
@@ -109,6 +113,24 @@ class SafetyMonitor:
             if offsets:
                 self._accepted(exchange, name or str(topic_id), offsets)
 
+    def committed_again(self, commit: RepeatedCommit, response: Any) -> None:
+        """Check the offsets of a repeated commit before the response is sent, and the rest if it may have changed."""
+        offsets, checked = commit.offsets, commit.checked
+        if (
+            checked is not None
+            and offsets is not None
+            and type(response) is bytes  # accepts all
+            and checked.basis is self._basis(commit)
+            and checked.topics_version == self.brokers.cluster.topics.version
+            and checked.removals == self._committed.removals
+            and checked.advance(offsets)
+        ):
+            return
+        violations = len(self.violations)
+        self.committed(commit, response)
+        is_valid = type(response) is bytes and len(self.violations) == violations
+        commit.checked = self._checked(commit) if is_valid else None
+
     def check_owners(self, exchange: Exchange, response: Any) -> None:
         self._epochs.answered(exchange, response, two_owners=self.budget.two_owners)
 
@@ -117,7 +139,8 @@ class SafetyMonitor:
         if response.error_code is ErrorCode.none:
             transaction = self._in_transactions.pop(exchange.request.producer_id, None)
             if transaction is not None and exchange.request.committed:
-                self._committed.update(transaction.offsets)
+                for key, (offset, topic_id) in transaction.offsets.items():
+                    self._committed.store(key, offset, topic_id)
 
     def reset_share_offsets(self, exchange: Exchange, response: Any) -> None:
         """Forget a share group's records before AlterShareGroupOffsets or DeleteShareGroupOffsets is answered."""
@@ -129,12 +152,12 @@ class SafetyMonitor:
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code is ErrorCode.none:
-                    self._committed.pop((exchange.facts.group, (topic.name, part.partition_index)), None)
+                    self._committed.remove((exchange.facts.group, (topic.name, part.partition_index)))
 
     def set_by_test(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         for topic_partition, offset in offsets.items():
             topic = self.brokers.cluster.topics.by_name(topic_partition[0])
-            self._committed[group_id, topic_partition] = offset, topic.topic_id if topic is not None else None
+            self._committed.store((group_id, topic_partition), offset, topic.topic_id if topic is not None else None)
 
     def finish(self) -> list[str]:
         """Check the partitions that are still without an owner, and return all violations."""
@@ -171,14 +194,47 @@ class SafetyMonitor:
                     + allowed_by("beyond_end")
                 )
             key = facts.group, (name, number)
-            last, last_topic_id = self._committed.get(key, (-1, topic_id))
+            last_commit = self._committed.by_partition.get(key)
+            last, last_topic_id = (-1, topic_id) if last_commit is None else (last_commit.offset, last_commit.topic_id)
             if transaction is not None:
                 last, last_topic_id = transaction.offsets.get(key, (last, last_topic_id))
             if 0 <= offset < last and last_topic_id == topic_id and is_members and not budget.backwards:
                 self.violations.append(
                     f"{facts} set {name}-{number} back from {last} to {offset}" + allowed_by("backwards")
                 )
-            (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
+            if transaction is None:
+                self._committed.store(key, offset, topic_id)
+            else:
+                transaction.offsets[key] = offset, topic_id
+
+    def _basis(self, commit: RepeatedCommit) -> object:
+        """Return the object by which the owners of a repeated commit's partitions can be recognized."""
+        if commit.had_epochs:
+            return commit.current_then
+        facts = commit.facts
+        is_current = facts.generation < 0 or facts.generation == commit.generation_then
+        return self._owners.get(facts.group, NO_OWNERS) if is_current else None
+
+    def _checked(self, commit: RepeatedCommit) -> CheckedCommit | None:
+        """Return a commit without violations for `committed_again`, or None if it must be checked each time."""
+        topics, partitions = self.brokers.cluster.topics, []
+        last_commits: dict[TopicPartition, LastCommit] = {}
+        for topic_of_commit in commit.request.topics:
+            name = topic_of_commit.name
+            topic = topics.by_name(name)
+            for part in topic_of_commit.partitions:
+                topic_partition = name, part.partition_index
+                partition = topic.partition(part.partition_index) if topic is not None else None
+                last_commit = self._committed.by_partition.get((commit.facts.group, topic_partition))
+                is_owner = not commit.had_epochs or self._epochs.is_assigned(commit, *topic_partition)
+                if partition is None or last_commit is None or topic_partition in last_commits or not is_owner:
+                    return None
+                partitions.append(partition)
+                last_commits[topic_partition] = last_commit
+        basis = self._basis(commit)
+        if basis is None or self.budget.others_partitions:
+            return None
+        return CheckedCommit(basis, topics.version, self._committed.removals, partitions, list(last_commits.values()))
 
     def _look_at_epoch(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
         wrong = self._epochs.check_commit(exchange, *topic_partition)
@@ -201,7 +257,7 @@ class SafetyMonitor:
     def _look_at_owners(self, exchange: Exchange, topic_partitions: Sequence[TopicPartition]) -> None:
         """Check the owners of partitions. Without an owner any commit passes: the last owner may be revoking it."""
         facts = exchange.facts
-        generation, owners = self._owners.get(facts.group, (-1, {}))
+        generation, owners = self._owners.get(facts.group, NO_OWNERS)
         if facts.generation != generation or self.budget.others_partitions:
             return
         group = self._find_of_type(facts.group, GENERATION_TYPES)
@@ -240,8 +296,7 @@ class SafetyMonitor:
             if group is not None and group.protocol_type == "consumer":
                 self._look_at(group)
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
-            for key in [key for key in self._committed if key[0] == event.group_id]:
-                del self._committed[key]
+            self._committed.remove_group(event.group_id)
         if event.kind == "group_deleted" and event.group_id is not None:
             self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Protocol
 
 from benchmarks import connection
 from benchmarks.connection import Connection
@@ -64,14 +65,20 @@ class Bench:
             for opened in connections:
                 opened.close()
 
-    def meter(self, server: Server) -> "Meter":
+    def meter(self, server: "Measured") -> "Meter":
         return Meter(self, server)
+
+
+class Measured(Protocol):
+    """Process whose CPU time is measured."""
+
+    def cpu_s(self) -> float | None: ...
 
 
 class Meter:
     """Meter of CPU time during an interval."""
 
-    def __init__(self, bench: Bench, server: Server) -> None:
+    def __init__(self, bench: Bench, server: Measured) -> None:
         self.seconds = 0.0
         self.own_s = 0.0  # CPU time of the load generator
         self.server_s: float | None = None  # CPU time of the server, or None if unknown

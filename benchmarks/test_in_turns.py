@@ -2,13 +2,15 @@
 
 import io
 import json
+from collections.abc import Sequence
 
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.failures import Failures
-from benchmarks.in_turns import LOADS, Turns, at, main, measure, table
+from benchmarks.in_turns import GROUPLOAD, LOADS, TURN_LOADS, Load, Turns, at, main, measure, table
+from benchmarks.turn_loads import LOADS as LOADS_IN_PYTHON
 
 
 def result_of(requests: float, wrong: int = 0) -> dict[str, object]:
@@ -23,13 +25,14 @@ class Player:
         self.name = name
         self._answers = iter(answers)
 
-    def load(self, groupload: str, words: str) -> dict[str, object]:
+    def load(self, program: Sequence[str], load: Load) -> dict[str, object]:
         return next(self._answers)
 
 
 def taken_by(peers: list[Player], rounds: int, failures: Failures | None = None) -> Turns:
-    turns = Turns([peer.name for peer in peers])
-    measure(peers, ["heartbeat 64x1"], rounds, "groupload", turns, Failures() if failures is None else failures)  # type: ignore[arg-type]
+    turns, programs = Turns([peer.name for peer in peers]), {GROUPLOAD: ["groupload"]}
+    failures = Failures() if failures is None else failures
+    measure(peers, ["heartbeat 64x1"], rounds, programs, turns, failures)  # type: ignore[arg-type]
     return turns
 
 
@@ -67,10 +70,24 @@ def test_figures_are_found_by_their_path() -> None:
     ] * 4
 
 
-def test_groupload_knows_every_load() -> None:
+def test_every_load_exists() -> None:
     subcommands = {"heartbeat", "commit", "rebalance", "mixed", "data", "groups"}
-    assert {words.split()[0] for words, _ in LOADS.values()} == subcommands
-    assert all(paths for _, paths in LOADS.values())
+    assert {load.words.split()[0] for load in LOADS.values() if load.program == GROUPLOAD} == subcommands
+    assert {load.words.split()[0] for load in LOADS.values() if load.program == TURN_LOADS} == set(LOADS_IN_PYTHON)
+    assert all(load.figures for load in LOADS.values())
+
+
+def test_ratios_without_peer() -> None:
+    fast: dict[str, object] = {"results": {"server_s": 2.0, "loaded_s": 3.0}, "failures": {}}
+    slow: dict[str, object] = {"results": {"server_s": 5.0, "loaded_s": 6.0}, "failures": {}}
+    peers = [Player("kfake"), Player("kohort", fast, fast), Player("old", slow, slow)]
+    turns = Turns([peer.name for peer in peers])
+    measure(peers, ["restart"], 2, {TURN_LOADS: ["python"]}, turns, Failures())  # type: ignore[arg-type]
+    assert turns.ratios("restart", "… CPU, s", "old") == [2.5, 2.5]
+    out = io.StringIO()
+    Console(file=out, width=150).print(table(turns))
+    line = next(line for line in out.getvalue().splitlines() if "CPU" in line)
+    assert line.split() == ["…", "CPU,", "s", "–", "2", "5", "2.50", "x", "kohort", "2.50-2.50"]
 
 
 @pytest.mark.parametrize("options", [("--laboratory",), ("--with", "compiled=/missing/kohort")])

@@ -65,7 +65,7 @@ async def measure(bench: Bench) -> None:
             start = perf_counter()
             async with bench.server("--data-dir", str(directory)) as server:
                 bench.figure(f"ready {title}", "s", perf_counter() - start)
-                await _all_loaded(bench, server)
+                await all_loaded(bench, server)
                 took_s = perf_counter() - start
                 bench.figure(f"all groups loaded {title}", "s", took_s)
                 bench.figure("times reading and checking", "", took_s / checked_s)
@@ -76,7 +76,7 @@ async def measure(bench: Bench) -> None:
                     await _beat_while_it_compacts(bench, server, killed)
 
 
-async def _all_loaded(bench: Bench, server: Server) -> None:
+async def all_loaded(bench: Bench, server: Server) -> None:
     """Wait until the coordinator lists its groups."""
     request, read = by_kio(MESSAGE, 0, ListGroupsRequest()), replies.reader(MESSAGE.api.key, 0)
     async with bench.connections(server, 1) as (client,):

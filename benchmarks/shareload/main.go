@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,9 +90,10 @@ func main() {
 	out["acquire_records_per_s"] = perSecond(held, began)
 	out["held"] = held
 	out["bytes_per_record_whole"] = perRecord(rss()-begin, held)
-	began = time.Now()
+	began, torn := time.Now(), cpu()
 	together(all, func(m *member) int64 { return m.tear() })
 	out["tear_s"] = time.Since(began).Seconds()
+	out["tear_server_s"] = cpu() - torn
 	out["bytes_per_record_in_pieces"] = perRecord(rss()-begin, held)
 	together(all, func(m *member) int64 { return m.let() })
 	used, started := cpu(), time.Now()
@@ -364,6 +366,19 @@ func cpu() float64 {
 	if *pid == 0 {
 		return 0
 	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", *pid))
+	nanoseconds := 0.0
+	for _, thread := range threads {
+		if text, err := os.ReadFile(thread); err == nil { // else the thread has ended
+			spent, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+			check("processor time", err)
+			nanoseconds += spent
+		}
+	}
+	if nanoseconds > 0 {
+		return nanoseconds / 1e9
+	}
+	// a kernel without them reports ticks of 10 ms
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", *pid))
 	check("processor time", err)
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))

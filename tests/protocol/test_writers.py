@@ -16,7 +16,7 @@ BY_HAND = [(name, version) for name, version in VERSIONS if load(name).written_b
 def test_hot_responses_are_hand_written() -> None:
     assert {name for name, _ in BY_HAND} == {
         "consumer_group_heartbeat", "fetch", "heartbeat", "join_group", "leave_group", "offset_commit", "offset_fetch",
-        "produce", "share_fetch", "sync_group",
+        "produce", "share_fetch", "streams_group_heartbeat", "sync_group",
     }  # fmt: skip
 
 

@@ -198,6 +198,13 @@ class StreamsGroup(ModernGroup):
     def _count(self, metadata: StreamsMetadata, by: int) -> None:
         """Count nothing: the topology names the topics that all members read."""
 
+    def _replace_current(self, member: StreamsMember, assignment: StreamsAssignment) -> None:
+        current = member.current
+        if assignment.assigned is current.assigned and assignment.revoking is current.revoking:
+            member.current = assignment  # only its epochs differ
+        else:
+            super()._replace_current(member, assignment)
+
     def _own(self, member: StreamsMember) -> None:
         for tasks in (member.current.assigned, member.current.revoking):
             self.owners.add(member.metadata.process_id, tasks)

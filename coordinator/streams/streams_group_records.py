@@ -1,6 +1,8 @@
 """Keys and values of a streams group's records, in the format of Kafka 4.3 (streams-groups §14)."""
 
 from collections.abc import Generator
+from struct import Struct, pack
+from typing import Final
 
 from kohort.coordinator.at_once import at_once
 from kohort.coordinator.modern.record_parts import (
@@ -10,6 +12,7 @@ from kohort.coordinator.modern.record_parts import (
     GroupRecords,
     RecordForm,
     Row,
+    integers,
 )
 from kohort.coordinator.streams.streams_group_values import (
     Owned,
@@ -32,9 +35,13 @@ from kohort.coordinator.streams.streams_values import (
 from kohort.protocol.records.layouts import STREAMS_SUBTOPOLOGY
 from kohort.protocol.records.record_writer import encode_fields_in_steps
 from kohort.protocol.records.schema import RecordError
-from kohort.protocol.wire import INT, compact_length
+from kohort.protocol.wire import INT, compact_length, compact_string, tag
 
 TOPICS_AT_ONCE = 250  # a millisecond
+
+_EPOCHS: Final = Struct(">iib")  # epoch, previous epoch, state
+_NOTHING: Final = b"\x01"  # no subtopology
+_ONE_TAG: Final = b"\x01"
 
 _STATES = {state.value: state for state in StreamsMemberState}
 
@@ -88,20 +95,20 @@ def _read_subtopology(row: Row) -> Subtopology:
     )
 
 
-def _target_row(value: TaskSets) -> Row:
-    return _task_rows(value.active), _task_rows(value.standby), _task_rows(value.warmup)
+def _write_target(value: TaskSets) -> bytes:
+    return b"".join((_tasks(value.active), _tasks(value.standby), _tasks(value.warmup), NO_TAGS))
 
 
 def _read_target(row: Row) -> TaskSets:
     return TaskSets(*map(_read_tasks, row))
 
 
-def _assignment_row(value: StreamsAssignment) -> Row:
-    rows = (
-        (_active_rows(tasks.active), _task_rows(tasks.standby), _task_rows(tasks.warmup))
-        for tasks in (value.assigned, value.revoking)
-    )
-    return value.epoch, value.previous_epoch, value.state, *next(rows), *next(rows)
+def _write_current(value: StreamsAssignment) -> bytes:
+    parts = [_EPOCHS.pack(value.epoch, value.previous_epoch, value.state)]
+    for tasks in (value.assigned, value.revoking):
+        parts += _active_tasks(tasks.active), _tasks(tasks.standby), _tasks(tasks.warmup)
+    parts.append(NO_TAGS)
+    return b"".join(parts)
 
 
 def _read_current(row: Row) -> StreamsAssignment:
@@ -114,18 +121,28 @@ def _read_current(row: Row) -> StreamsAssignment:
     return StreamsAssignment(epoch, previous_epoch, _STATES.get(state, StreamsMemberState.UNKNOWN), assigned, revoking)
 
 
-def _task_rows(value: Tasks) -> list[Row]:
-    return [(subtopology_id, sorted(value[subtopology_id])) for subtopology_id in sorted(value)]
-
-
-def _active_rows(value: Owned) -> list[Row]:
-    """Return active tasks with the epochs of the assignments that added them."""
-    rows: list[Row] = []
+def _tasks(value: Tasks) -> bytes:
+    if not value:
+        return _NOTHING
+    parts = [compact_length(len(value))]
     for subtopology_id in sorted(value):
-        epochs = value[subtopology_id]
-        partitions = sorted(epochs)
-        rows.append((subtopology_id, partitions, [epochs[partition] for partition in partitions]))
-    return rows
+        parts += compact_string(subtopology_id), integers(value[subtopology_id]), NO_TAGS
+    return b"".join(parts)
+
+
+def _active_tasks(value: Owned) -> bytes:
+    """Encode active tasks with the epochs of the assignments that added them."""
+    if not value:
+        return _NOTHING
+    parts = [compact_length(len(value))]
+    for subtopology_id in sorted(value):
+        added_at = value[subtopology_id]
+        partitions = sorted(added_at)
+        count = compact_length(len(partitions))
+        numbers = pack(f">{len(partitions)}i", *partitions)
+        epochs = pack(f">{len(partitions)}i", *[added_at[partition] for partition in partitions])
+        parts += compact_string(subtopology_id), count, numbers, _ONE_TAG, tag(0, count + epochs)
+    return b"".join(parts)
 
 
 def _read_tasks(rows: Row) -> Tasks:
@@ -148,8 +165,8 @@ STREAMS_RECORDS = GroupRecords(
         StreamsKind.GROUP_EPOCH: RecordForm(_read_group_epoch, _epoch_row),
         StreamsKind.MEMBER: RecordForm(_read_member),
         StreamsKind.TARGET_EPOCH: TARGET_EPOCH_FORM,
-        StreamsKind.TARGET: RecordForm(_read_target, _target_row),
-        StreamsKind.CURRENT: RecordForm(_read_current, _assignment_row),
+        StreamsKind.TARGET: RecordForm(_read_target, write=_write_target),
+        StreamsKind.CURRENT: RecordForm(_read_current, write=_write_current),
         StreamsKind.TOPOLOGY: RecordForm(_read_topology, write=_write_topology),
     },
 )

@@ -137,7 +137,7 @@ class StreamsHeartbeat(Heartbeat):
                 user_endpoint=None
             )  # since 4.4 a member that joins has the one it sends
         metadata = _merged(old_metadata, request, self.sender)
-        self.has_changed = self.is_new or metadata != self.old_metadata
+        self.has_changed = self.is_new or (metadata is not self.old_metadata and metadata != self.old_metadata)
         if self.has_changed:
             self.set_metadata(metadata)
         if has_returned and self.old_metadata is not None:
@@ -250,6 +250,11 @@ class StreamsHeartbeat(Heartbeat):
 
 def _merged(previous: StreamsMetadata, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsMetadata:
     """Return the metadata after the heartbeat. Fields that the request omits keep their values."""
+    if _omits_metadata(request) and (sender.client_id, sender.client_host) == (
+        previous.client_id,
+        previous.client_host,
+    ):
+        return previous
     tags = tags_of(request)
     timeout_ms = request.rebalance_timeout_ms
     return previous._replace(
@@ -262,6 +267,19 @@ def _merged(previous: StreamsMetadata, request: StreamsGroupHeartbeatRequest, se
         process_id=previous.process_id if request.process_id is None else request.process_id,
         user_endpoint=endpoint_of(request) or previous.user_endpoint,
         client_tags=previous.client_tags if tags is None else tags,
+    )
+
+
+def _omits_metadata(request: StreamsGroupHeartbeatRequest) -> bool:
+    """Return whether a heartbeat has no metadata, like most."""
+    return (
+        request.process_id is None
+        and request.topology is None
+        and request.rebalance_timeout_ms == -1
+        and request.instance_id is None
+        and request.rack_id is None
+        and request.user_endpoint is None
+        and request.client_tags is None
     )
 
 

@@ -37,8 +37,11 @@ def reconcile(
         is_active: Lets tasks change their roles on a member without being revoked first, as of Kafka 4.4.
     """
     state, epoch = current.state, current.epoch
-    if state is StreamsMemberState.STABLE and epoch == target_epoch:
-        return current
+    if state is StreamsMemberState.STABLE:
+        if epoch == target_epoch:
+            return current
+        if _is_at(current.assigned, target):
+            return StreamsAssignment(target_epoch, epoch, state, current.assigned)
     if state is StreamsMemberState.UNREVOKED_TASKS:
         if _has_any(reported, current.revoking):
             return current
@@ -49,6 +52,20 @@ def reconcile(
             return None
         epoch = target_epoch
     return _Step(current, target, target_epoch, is_blocked, is_active).next_assignment(epoch, reported)
+
+
+def _is_at(assigned: OwnedTasks, target: TaskSets) -> bool:
+    """Return whether the active tasks of a member are its target, without copies. This is the usual case."""
+    if assigned.standby or assigned.warmup or target.standby or target.warmup:
+        return False
+    active, target_active = assigned.active, target.active
+    for subtopology_id, partitions in active.items():
+        target_partitions = target_active.get(subtopology_id)
+        if target_partitions is None or len(partitions) != len(target_partitions):
+            return False
+        if not target_partitions.issuperset(partitions):
+            return False
+    return len(active) == len(target_active)
 
 
 def _has_any(reported: TaskSets | None, tasks: OwnedTasks) -> bool:

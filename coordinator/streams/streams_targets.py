@@ -105,7 +105,10 @@ def _by_process(group: StreamsGroup, members: Mapping[str, AssignorMember]) -> d
         member_ids.setdefault(member.process_id, []).append(member_id)
     computed = group.coordinator.settings.rules.assigns_from_current_tasks
     ordered = in_map_order(member_ids, java_hash, computed=computed, capacity=len(members))
-    return {process_id: in_map_order(member_ids[process_id], java_hash) for process_id in ordered}
+    return {
+        process_id: ids if len(ids := member_ids[process_id]) == 1 else in_map_order(ids, java_hash)
+        for process_id in ordered
+    }
 
 
 class InitialDelay(DelayedOperation):

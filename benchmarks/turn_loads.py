@@ -122,7 +122,7 @@ class _StreamsMember:
         self._frame = b""
 
     async def join(self) -> None:
-        """Send heartbeats until the member has all tasks and is told nothing new."""
+        """Send heartbeats until the member has all tasks and a response changes nothing."""
         subtopology = Subtopology(subtopology_id="0", source_topics=(self._target.name,))
         fields: dict[str, Any] = {
             "topology": Topology(epoch=0, subtopologies=(subtopology,)),

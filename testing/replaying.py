@@ -12,7 +12,6 @@ from kohort.base.address import AddressError, parse_address
 from kohort.client.client_connection import BrokerError
 from kohort.client.security import OPEN, Security, SecurityError, from_file
 from kohort.control.control_errors import ControlError
-from kohort.proxy.talk.replay_line import ReplayedCluster
 from kohort.proxy.talk.replay_player import Difference, Played, RealTime, play
 from kohort.proxy.talk.replay_stage import ReplayError, ReplayStage
 from kohort.proxy.talk.talk_file import Talk, TalkError, read_talk
@@ -118,8 +117,7 @@ async def play_there(
     on_difference: Callable[[Difference], None] | None = None,
 ) -> Played:
     """Replay on an existing cluster. Raise BrokerError, ReplayError or SecurityError on failure."""
-    cluster = ReplayedCluster(addresses, security, security.context() if security.tls else None)
-    return await play(talk, ReplayStage(cluster), RealTime(speed or 1.0), on_difference, rename)
+    return await play(talk, ReplayStage(addresses, security), RealTime(speed or 1.0), on_difference, rename)
 
 
 async def play_here(
@@ -130,8 +128,7 @@ async def play_here(
 ) -> Played:
     """Replay on a kohort of its own. Raise BrokerError, ReplayError or SettingError on failure."""
     async with Cluster(profile="faithful", settings=settings) as kafka:
-        addresses = [parse_address(kafka.bootstrap)]
-        stage = ReplayStage(ReplayedCluster(addresses, OPEN, None))
+        stage = ReplayStage([parse_address(kafka.bootstrap)], OPEN)
         if speed is None:
             return await play(talk, stage, MovedClock(kafka.clock), on_difference)
         kafka.clock.run(speed)

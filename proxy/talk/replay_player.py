@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from kohort.client.client_connection import BrokerError
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.proxy.talk.answer_comparing import differences
@@ -20,18 +20,19 @@ from kohort.proxy.talk.bindings import Bindings, Owner, RecordedExpectations
 from kohort.proxy.talk.concurrent_joins import CONCURRENT_MS, JoinPhase, in_join_order, join_phase
 from kohort.proxy.talk.elected_leaders import ElectedLeaders, Joined
 from kohort.proxy.talk.leaving_out import Judge, first
+from kohort.proxy.talk.player import Player
 from kohort.proxy.talk.recorded_apis import recorded_answer
-from kohort.proxy.talk.replay_line import ReplayLine
 from kohort.proxy.talk.replay_needs import GROUP, Needs, needs_of
 from kohort.proxy.talk.replay_stage import ReplayStage
 from kohort.proxy.talk.short_forms import shortened
-from kohort.proxy.talk.talk_fields import from_values, to_values
+from kohort.proxy.talk.talk_connection import SentRequest, TalkConnection
+from kohort.proxy.talk.talk_fields import RECORDED_TEXTS, to_values
 from kohort.proxy.talk.talk_file import Talk
-from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, REQUEST, Step, shown_answer
+from kohort.proxy.talk.talk_lines import ANSWER, Step, shown_answer
 from kohort.proxy.talk.talk_values import Value
 
-PATIENCE_S: Final = 5.0  # how much later than in the recording a response may come
-SETTLE_S: Final = 0.01  # time for handling a request before another client's recorded at the same time
+PATIENCE_MS: Final = 5_000  # how much later than in the recording a response may come
+SETTLE_MS: Final = 10  # time for handling a request before another client's recorded at the same time
 
 KEPT_DIFFERENCES: Final = 1_000
 
@@ -74,14 +75,14 @@ class RealTime:
 class Difference:
     """Response that differs from the recording."""
 
-    where: str  # as in `x.talk:17`
-    asked: str  # speaker and request
+    path: str  # with the line, as in `x.talk:17`
+    request: str  # with its speaker
     expected: str
-    heard: str
+    received: str
     lines: list[str]
 
     def __str__(self) -> str:
-        rows = [f"{self.where}: {self.asked}", f"  expected {self.expected}", f"  received {self.heard}"]
+        rows = [f"{self.path}: {self.request}", f"  expected {self.expected}", f"  received {self.received}"]
         return "\n".join(rows + [f"    {line}" for line in self.lines])
 
 
@@ -89,7 +90,7 @@ class Difference:
 class Played:
     """Result of a replay."""
 
-    asked: int = 0
+    requests: int = 0
     as_recorded: int = 0
     different: int = 0
     unanswered: int = 0  # requests without a response in the recording
@@ -102,7 +103,7 @@ class Played:
     cut_off: str = ""  # why the recording is incomplete, if it is
 
     def __str__(self) -> str:
-        requests, connections = _counted(self.asked, "request"), _counted(self.connections, "connection")
+        requests, connections = _counted(self.requests, "request"), _counted(self.connections, "connection")
         text = f"{requests} of {connections}: {self.as_recorded} answered as recorded"
         text += f", {self.different} not" if self.different else ""
         text += f", {self.ambiguous_answers} ambiguous" if self.ambiguous_answers else ""
@@ -115,41 +116,37 @@ def _counted(number: int, noun: str) -> str:
 
 
 class Sent(NamedTuple):
-    """Pending request."""
+    """Request with a response in the recording."""
 
     step: Step
-    answer: asyncio.Future[bytes]
-    until_s: float  # when its response is late, in the event loop's time
-    owner: Owner
+    connection: TalkConnection
+    request: SentRequest
+    until_ms: int  # when its response is late, in the stage's time
 
 
-class Player:
-    """All clients of one conversation."""
+class ReplayPlayer(Player):
+    """All clients of a recording. Responses are compared in recorded order."""
 
     def __init__(
         self, talk: Talk, stage: ReplayStage, pace: Pace, on_difference: Callable[[Difference], None] | None = None
     ) -> None:
         """Set up a replay; `on_difference` is called with each difference at once."""
+        super().__init__(RECORDED_TEXTS)
         self._talk = talk
         self._stage = stage
         self._pace = pace
         self._on_difference = on_difference
         self._bindings = Bindings()
         self._judge = Judge(self._bindings)
-        self._lines: dict[str, ReplayLine] = {}
-        self._client_ids: dict[str, str | None] = {}
         self._sent: dict[int, Sent] = {}  # requests with recorded responses, by line
         self._due: list[Sent] = []  # requests with responses in the recording by now
         self._late_speakers: set[str] = set()  # speakers with a late response, which delays those after it
-        self._last: Sent | None = None
+        self._last: TalkConnection | None = None  # connection of the last request
         self._coordinators: dict[str, tuple[int, str]] = {}
         self._leaders = ElectedLeaders(self._bindings)
         # responses of a generation, until the last one has come
         self._joined: dict[JoinPhase, list[tuple[Sent, Joined]]] = {}
-        self._now_ms = 0  # time of the recording
         self._joined_at_ms: dict[str, int] = {}  # last JoinGroup request, by group
-        # by line: responses that a concurrent join may explain, until the recording is past them
-        self._undecided: dict[int, tuple[Step, str, list[str]]] = {}
         self.played = Played(cut_off=talk.cut_off)
 
     async def play(self, needs: Needs) -> Played:
@@ -160,186 +157,156 @@ class Player:
                 self._bindings.bind(name, self._stage.topic_ids[topic])
         try:
             for steps in in_join_order(self._talk.steps):
-                await self._take(steps)
-            await self._until_received()
-            for phase in list(self._joined):
-                self._compare_joined(phase)
-            for number in list(self._undecided):
-                self._decide(number)
+                await self._take_together(steps)
+            await self._receive_due()
         finally:
-            for line in self._lines.values():
-                line.close()
+            for connection in self._connections.values():
+                connection.close()
         return self.played
 
-    async def _take(self, steps: list[Step]) -> None:
+    async def _take_together(self, steps: list[Step]) -> None:
         """Replay the steps; several are requests that are sent at once."""
-        step = steps[-1]
-        self._now_ms = step.at_ms
-        if step.kind == ANSWER:
-            assert step.request is not None, "an answer belongs to a request"
-            self._decide(step.request.number)
-            if (sent := self._sent.get(step.request.number)) is not None:
-                self._due.append(sent)
-            return
-        await self._settled()
-        await self._pace.until(step.at_ms)
-        await self._until_received()
-        if step.kind == CONNECTS:
-            self._client_ids[step.speaker] = step.client_id
-        elif step.kind == REQUEST:
-            if len(steps) > 1:
-                for joined_step in steps:  # so that nothing has to be awaited between two requests
-                    await self._line(joined_step.speaker)
-            for joined_step in steps:
-                await self._ask(joined_step)
-        elif (line := self._lines.pop(step.speaker, None)) is not None:
-            line.close()
+        if steps[0].kind != ANSWER:
+            await self._settle()
+            await self._pace.until(steps[-1].at_ms)
+            await self._receive_due()
+        if len(steps) > 1:
+            for step in steps:  # so that nothing has to be awaited between two requests
+                await self.connection(step.speaker)
+        for step in steps:
+            await self.take(step)
 
-    async def _ask(self, step: Step) -> None:
+    async def _connects(self, step: Step) -> None:
+        self._client_ids[step.speaker] = step.client_id
+
+    async def _request(self, step: Step) -> None:
         if self._judge.leaves_out(step):
             self.played.left_out += 1
         elif step.api == "sync_group":
-            await self._until_joined(step)
+            await self._receive_joined(step)
             for exchanged in self._leaders.exchanged(step):
-                await self._send(exchanged)
+                await self._repeat(exchanged)
         else:
-            await self._send(step)
+            await self._repeat(step)
 
-    async def _send(self, step: Step) -> None:
+    async def _answer(self, step: Step) -> None:
+        assert step.request is not None, "an answer belongs to a request"
+        if (sent := self._sent.get(step.request.number)) is not None:
+            self._due.append(sent)
+
+    async def _repeat(self, step: Step) -> None:
+        """Send a recorded request."""
         if step.api == "join_group":
             self._joined_at_ms[_owner_of(step).group] = step.at_ms
-        line = await self._line(step.speaker)
-        owner = _owner_of(step)
-        request = from_values(message_of(step.api).request, self._bindings.filled(step.values), step.kafka_name)
-        answer = line.ask(step.api, step.version, self._client_ids[step.speaker], request)
-        self.played.asked += 1
+        request = await self._send(step.speaker, step.api, step.version, self._bindings.filled(step.values))
+        self._last = connection = self._connections[step.speaker]
+        self.played.requests += 1
         if step.answer is None:
             self.played.unanswered += 1
-            answer.add_done_callback(_ignored)
             return
-        took_s = (step.answer.at_ms - step.at_ms) / 1000
-        sent = Sent(step, answer, asyncio.get_running_loop().time() + took_s + PATIENCE_S, owner)
-        self._sent[step.number] = self._last = sent
-        answer.add_done_callback(partial(self._on_response, sent))
+        until_ms = request.sent_at_ms + step.answer.at_ms - step.at_ms + PATIENCE_MS
+        self._sent[step.number] = Sent(step, connection, request, until_ms)
 
-    async def _until_joined(self, sync: Step) -> None:
-        """Wait for the other members of the generation, whose responses show its leader."""
-        phase = JoinPhase("join_group", str(sync.values.get("group_id", "")), sync.values.get("generation_id", 0))
-        waiting = [sent.answer for sent in self._sent.values() if join_phase(sent.step) == phase]
-        if waiting:
-            await asyncio.wait(waiting, timeout=PATIENCE_S)
-            await asyncio.sleep(0)
+    async def connection(self, speaker: str) -> TalkConnection:
+        if speaker in self._connections and self._connections[speaker].is_closed:
+            del self._connections[speaker]
+        return await super().connection(speaker)
 
-    async def _settled(self) -> None:
-        """Wait until the last request has most likely been handled or is waiting in the coordinator."""
-        if self._last is not None and not self._last.answer.done():
-            await asyncio.wait([self._last.answer], timeout=SETTLE_S)
-
-    async def _line(self, speaker: str) -> ReplayLine:
-        line = self._lines.get(speaker)
-        if line is None or line.is_closed:
-            line = self._lines[speaker] = await self._connected(speaker)
-        return line
-
-    async def _connected(self, speaker: str) -> ReplayLine:
+    async def _open(self, speaker: str) -> TalkConnection:
         self.played.connections += 1
         kind, name = self._coordinators.get(speaker, (GROUP, ""))
+        client_id = self._client_ids[speaker]
         if not name:
-            return await self._stage.cluster.open_any()
-        return await self._stage.cluster.open(await self._stage.coordinator(kind, name))
+            return await self._stage.open_any(client_id)
+        return await self._stage.open(await self._stage.coordinator(kind, name), client_id)
 
     # Responses
 
-    async def _until_received(self) -> None:
-        """Wait until all responses in the recording by now have come or are late."""
-        due, self._due = self._due, []
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
-        for sent in due:
-            if not sent.answer.done():
-                patience_s = 0 if sent.step.speaker in self._late_speakers else sent.until_s - loop.time()
-                await asyncio.wait([sent.answer], timeout=max(patience_s, SETTLE_S))
-            if not sent.answer.done():
-                self._late_speakers.add(sent.step.speaker)
-                self._differs(sent.step, f"nothing within {PATIENCE_S:g} s more than recorded", [])
-                self._forget(sent)
-        self._pace.behind(int((loop.time() - began_s) * 1000))
-        await asyncio.sleep(0)  # compare received responses before the requests that depend on them
+    async def _settle(self) -> None:
+        """Wait until the last request has most likely been handled or is waiting in the coordinator."""
+        if (last := self._last) is not None:
+            await self._stage.wait(SETTLE_MS, lambda: last.has_all_responses or last.is_closed)
 
-    def _on_response(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
-        self._late_speakers.discard(sent.step.speaker)
-        if sent.step.number not in self._sent or answer.cancelled():
-            self._forget(sent)
-            return
+    async def _receive_joined(self, sync: Step) -> None:
+        """Receive the responses of the other members of the generation, which show its leader."""
+        phase = JoinPhase("join_group", str(sync.values.get("group_id", "")), sync.values.get("generation_id", 0))
+        until_ms = self._stage.now_ms() + PATIENCE_MS
+        for sent in [sent for sent in self._sent.values() if join_phase(sent.step) == phase]:
+            await self._receive(sent, until_ms)
+
+    async def _receive_due(self) -> None:
+        """Receive all responses that the recording has by now, unless they are late."""
+        due, self._due = self._due, []
+        began_ms = self._stage.now_ms()
+        for sent in due:
+            if sent.step.number not in self._sent:
+                continue
+            if not await self._receive(sent, sent.until_ms):
+                self._late_speakers.add(sent.step.speaker)
+                self._differs(sent.step, f"nothing within {PATIENCE_MS / 1000:g} s more than recorded", [])
+                self._forget(sent)
+        self._pace.behind(self._stage.now_ms() - began_ms)
+
+    async def _receive(self, sent: Sent, until_ms: int) -> bool:
+        """Receive a response and compare it. Return False if it does not come in time, or after another late one."""
         try:
-            self._receive(sent, answer)
-        finally:
-            self._forget(sent)
+            while sent.request.response is None:
+                is_late = sent.step.speaker in self._late_speakers
+                patience_ms = 0 if is_late else until_ms - self._stage.now_ms()
+                if await sent.connection.receive(max(patience_ms, SETTLE_MS)) is None:
+                    return False
+                self._late_speakers.discard(sent.step.speaker)
+            self._compare(sent, sent.request.response)
+        except BrokerError as error:
+            self._differs(sent.step, str(error), [])
+        self._forget(sent)
+        return True
 
     def _forget(self, sent: Sent) -> None:
-        self._sent.pop(sent.step.number, None)
+        del self._sent[sent.step.number]
         phase = join_phase(sent.step)
         if phase in self._joined and all(join_phase(other.step) != phase for other in self._sent.values()):
             self._compare_joined(phase)
 
-    def _receive(self, sent: Sent, answer: asyncio.Future[bytes]) -> None:
-        error = answer.exception()
-        if error is not None:
-            self._differs(sent.step, str(error), [])
-            return
+    def _compare(self, sent: Sent, frame: bytes) -> None:
+        step = sent.step
         try:
-            response = message_of(sent.step.api).read_answer(sent.step.version, answer.result())[1]
+            response = message_of(step.api).read_answer(step.version, frame)[1]
         except DecodeError as unreadable:
-            self._differs(sent.step, f"unreadable: {unreadable}", [])
+            self._differs(step, f"unreadable: {unreadable}", [])
             return
-        shape, reduced = recorded_answer(sent.step.api)
-        self._compare(sent, to_values(shape, reduced(response)))
-
-    def _compare(self, sent: Sent, received: Value) -> None:
-        assert sent.step.answer is not None, "it was recorded"
-        expected, received = self._judge.comparable(sent.step, received)
-        phase = join_phase(sent.step)
+        shape, reduced = recorded_answer(step.api)
+        expected, received = self._judge.comparable(step, to_values(shape, reduced(response)))
+        phase = join_phase(step)
         if phase is None or phase.api != "join_group" or "member_id" not in received:
-            self._compare_values(sent, expected, received)
+            self._compare_values(step, expected, received)
             return
         self._bindings.is_same_id(expected.get("member_id"), received["member_id"])
-        self._joined.setdefault(phase, []).append((sent, Joined(expected, received, sent.step.at_ms)))
+        self._joined.setdefault(phase, []).append((sent, Joined(expected, received, step.at_ms)))
 
     def _compare_joined(self, phase: JoinPhase) -> None:
-        answers = self._joined.pop(phase)
-        sentence = self._leaders.follow(phase, [joined for _, joined in answers])
+        responses = self._joined.pop(phase)
+        sentence = self._leaders.follow(phase, [joined for _, joined in responses])
         if sentence:
-            self._note_ambiguous(min(sent.step.number for sent, _ in answers), sentence)
-        for sent, joined in answers:
-            self._compare_values(sent, joined.expected, joined.received)
+            self._note_ambiguous(min(sent.step.number for sent, _ in responses), sentence)
+        for sent, joined in responses:
+            self._compare_values(sent.step, joined.expected, joined.received)
 
-    def _compare_values(self, sent: Sent, expected: Value, received: Value) -> None:
-        expectations = RecordedExpectations(self._bindings, sent.owner)
-        lines = differences(sent.step.kafka_name, expected, received, expectations)
+    def _compare_values(self, step: Step, expected: Value, received: Value) -> None:
+        owner = _owner_of(step)
+        lines = differences(step.kafka_name, expected, received, RecordedExpectations(self._bindings, owner))
         if not lines:
             self.played.as_recorded += 1
             return
-        self._bindings.learn(expected, received, sent.owner)
-        text = shown_answer(shortened(self._bindings.named(received)))
-        if {values.get("error_code", "NONE") for values in (expected, received)} != _EITHER_SIDE_OF_A_JOIN:
-            self._differs(sent.step, text, lines)
-            return
-        self._undecided[sent.step.number] = (sent.step, text, lines)
-        assert sent.step.answer is not None, "it was recorded"
-        if self._now_ms >= sent.step.answer.at_ms:
-            self._decide(sent.step.number)
-
-    def _decide(self, number: int) -> None:
-        """Report an undecided answer, as ambiguous if a member joined the group at the same time."""
-        if number not in self._undecided:
-            return
-        step, received, lines = self._undecided.pop(number)
-        group = _owner_of(step).group
-        if self._joined_at_ms.get(group, -CONCURRENT_MS - 1) < step.at_ms - CONCURRENT_MS:
-            self._differs(step, received, lines)
-            return
-        self.played.ambiguous_answers += 1
-        self._note_ambiguous(number, f"a member joined group {group} at the same time as this {step.kafka_name}")
+        self._bindings.learn(expected, received, owner)
+        errors = {values.get("error_code", "NONE") for values in (expected, received)}
+        joined_at_ms = self._joined_at_ms.get(owner.group, -CONCURRENT_MS - 1)
+        if errors == _EITHER_SIDE_OF_A_JOIN and joined_at_ms >= step.at_ms - CONCURRENT_MS:
+            self.played.ambiguous_answers += 1
+            sentence = f"a member joined group {owner.group} at the same time as this {step.kafka_name}"
+            self._note_ambiguous(step.number, sentence)
+        else:
+            self._differs(step, shown_answer(shortened(self._bindings.named(received))), lines)
 
     def _note_ambiguous(self, number: int, sentence: str) -> None:
         if len(self.played.ambiguous) < KEPT_DIFFERENCES:
@@ -348,18 +315,12 @@ class Player:
     def _differs(self, step: Step, text: str, lines: list[str]) -> None:
         assert step.answer is not None, "it was recorded"
         self.played.different += 1
-        position, request = f"{self._talk.name}:{step.number}", step.text
-        difference = Difference(position, request, step.answer.response_text, text, lines)
+        path, request = f"{self._talk.name}:{step.number}", step.text
+        difference = Difference(path, request, step.answer.response_text, text, lines)
         if len(self.played.differences) < KEPT_DIFFERENCES:
             self.played.differences.append(difference)
         if self._on_difference is not None:
             self._on_difference(difference)
-
-
-def _ignored(answer: asyncio.Future[bytes]) -> None:
-    """Ignore the response, which has no counterpart in the recording."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 def _owner_of(step: Step) -> Owner:
@@ -383,6 +344,6 @@ async def play(
     needs = needs_of(talk)
     try:
         await stage.set_up(talk, needs)
-        return await Player(talk, stage, pace, on_difference).play(needs)
+        return await ReplayPlayer(talk, stage, pace, on_difference).play(needs)
     finally:
         stage.close()

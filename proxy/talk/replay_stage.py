@@ -1,14 +1,18 @@
-"""Cluster for a replay: check of the prerequisites, and creation of what is missing."""
+"""Cluster for a replay, in real time: check of the prerequisites, and creation of what is missing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from kohort.base.address import show_address
+from kohort.client.client_connection import BrokerError
+from kohort.client.security import Security
 from kohort.control.request_facts import kafka_name
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.api_versions import ApiVersionsRequest
 from kohort.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kohort.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kohort.protocol.messages.list_groups import ListGroupsRequest
@@ -18,13 +22,16 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kohort.proxy.talk.replay_line import ReplayedCluster, ReplayLine
+from kohort.proxy.cluster_side import connect
 from kohort.proxy.talk.replay_needs import GROUP, TRANSACTION, Needs
+from kohort.proxy.talk.talk_connection import Address, TalkConnection
 from kohort.proxy.talk.talk_file import Talk
 from kohort.proxy.talk.talk_lines import Step
 
 READY_S: Final = 30.0  # timeout for coordinators and new topics
 ASK_AGAIN_S: Final = 0.1
+
+CLIENT_ID: Final = "kohort-replay"
 
 NEWEST: Final = {
     "metadata": 12,
@@ -50,15 +57,56 @@ class ReplayError(Exception):
 
 
 class ReplayStage:
-    """Cluster with a connection for the player's own requests."""
+    """Cluster with connections for requests that are not part of the conversation (`talk_connection.Stage`)."""
 
-    def __init__(self, cluster: ReplayedCluster) -> None:
-        self.cluster = cluster
+    def __init__(self, bootstrap: Sequence[Address], security: Security) -> None:
+        """Set up a stage. Raise SecurityError if the settings refer to files that can't be used."""
         self.topic_ids: dict[str, str] = {}  # by topic name
-        self._lines: dict[tuple[str, int], ReplayLine] = {}
-        self._bootstrap: ReplayLine | None = None
+        self._addresses = bootstrap
+        self._security = security
+        self._context = security.context() if security.tls else None
+        self._received = asyncio.Event()
+        self._connections: dict[Address, TalkConnection] = {}
+        self._bootstrap: TalkConnection | None = None
         self._versions: dict[int, tuple[int, int]] = {}
-        self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
+        self._coordinators: dict[tuple[int, str], Address] = {}
+
+    # See `Stage`
+
+    def now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    async def wait(self, timeout_ms: float, is_over: Callable[[], bool]) -> None:
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while not is_over():
+                    self._received.clear()
+                    await self._received.wait()
+        except TimeoutError:
+            pass
+
+    def on_received(self) -> None:
+        self._received.set()
+
+    # Connections
+
+    async def open(self, address: Address, client_id: str | None) -> TalkConnection:
+        """Return a connection to one broker. Raise BrokerError, with the address, on failure."""
+        try:
+            side = await connect(address, self._security, self._context, probes=True)
+        except BrokerError as problem:
+            raise BrokerError(f"{show_address(*address)}: {problem}") from None
+        return TalkConnection(self, address, side, client_id)
+
+    async def open_any(self, client_id: str | None) -> TalkConnection:
+        """Return a connection to the first broker that accepts it. Raise BrokerError with the reason of each."""
+        problems = []
+        for address in self._addresses:
+            try:
+                return await self.open(address, client_id)
+            except BrokerError as problem:
+                problems.append(str(problem))
+        raise BrokerError("; ".join(problems))
 
     async def set_up(self, talk: Talk, needs: Needs) -> None:
         """Check and create the prerequisites.
@@ -67,8 +115,9 @@ class ReplayStage:
             BrokerError: A request failed.
             ReplayError: The cluster is unsuitable for this conversation.
         """
-        self._bootstrap = await self.cluster.open_any()
-        self._versions = await self._bootstrap.versions()
+        self._bootstrap = await self.open_any(CLIENT_ID)
+        supported = await self._bootstrap.call("api_versions", 0, ApiVersionsRequest())
+        self._versions = {api.api_key: (api.min_version, api.max_version) for api in supported.api_keys}
         for step in needs.first_uses.values():
             self._check_version(talk, step)
         for kind, names in ((GROUP, needs.groups), (TRANSACTION, needs.transactions)):
@@ -79,10 +128,10 @@ class ReplayStage:
         await self._commit(needs)
 
     def close(self) -> None:
-        for line in (*self._lines.values(), *([self._bootstrap] if self._bootstrap is not None else ())):
-            line.close()
+        for connection in (*self._connections.values(), *([self._bootstrap] if self._bootstrap is not None else ())):
+            connection.close()
 
-    async def coordinator(self, kind: int, name: str) -> tuple[str, int]:
+    async def coordinator(self, kind: int, name: str) -> Address:
         """Return the address of the coordinator of a group or transaction.
 
         Raise BrokerError or ReplayError on failure.
@@ -92,7 +141,7 @@ class ReplayStage:
             address = self._coordinators[kind, name] = await self._find_coordinator(kind, name)
         return address
 
-    async def _find_coordinator(self, kind: int, name: str) -> tuple[str, int]:
+    async def _find_coordinator(self, kind: int, name: str) -> Address:
         async def ask() -> Any:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(name,))
             return (await self._ask("find_coordinator", request)).coordinators[0]
@@ -116,7 +165,7 @@ class ReplayStage:
         """Reject existing groups, which would respond differently and lose their offsets."""
         existing: set[str] = set()
         for address in {await self.coordinator(GROUP, name) for name in needs.groups}:
-            answer = await self._ask("list_groups", ListGroupsRequest(), await self._line(address))
+            answer = await self._ask("list_groups", ListGroupsRequest(), await self._connection(address))
             existing |= needs.groups & {group.group_id for group in answer.groups}
         if existing:
             raise ReplayError(
@@ -177,8 +226,8 @@ class ReplayStage:
         for (group, topic, partition), offset in needs.offsets.items():
             by_group.setdefault(group, {}).setdefault(topic, {})[partition] = offset
         for group, topics in by_group.items():
-            line = await self._line(await self.coordinator(GROUP, group))
-            answer = await self._ask("offset_commit", _committing(group, topics), line)
+            connection = await self._connection(await self.coordinator(GROUP, group))
+            answer = await self._ask("offset_commit", _committing(group, topics), connection)
             for topic in answer.topics:
                 for partition in topic.partitions:
                     if partition.error_code:
@@ -189,18 +238,18 @@ class ReplayStage:
 
     # Requests
 
-    async def _ask(self, api: str, request: Any, line: ReplayLine | None = None) -> Any:
-        connection = line if line is not None else self._bootstrap
+    async def _ask(self, api: str, request: Any, connection: TalkConnection | None = None) -> Any:
+        connection = connection or self._bootstrap
         assert connection is not None, "it is connected first"
         least, most = self._versions.get(API_BY_NAME[api].key, (0, -1))
         if not max(least, API_BY_NAME[api].min_version) <= min(most, NEWEST[api]):
             raise ReplayError(f"this cluster does not support {kafka_name(api)} in a version that a replay can use")
-        return await connection.answer_to(api, min(most, NEWEST[api]), request)
+        return await connection.call(api, min(most, NEWEST[api]), request)
 
-    async def _line(self, address: tuple[str, int]) -> ReplayLine:
-        if address not in self._lines:
-            self._lines[address] = await self.cluster.open(address)
-        return self._lines[address]
+    async def _connection(self, address: Address) -> TalkConnection:
+        if address not in self._connections:
+            self._connections[address] = await self.open(address, CLIENT_ID)
+        return self._connections[address]
 
     async def _until_there(
         self, ask: Callable[[], Awaitable[Any]], error: Callable[[Any], ErrorCode], description: str

@@ -5,7 +5,6 @@ Fields with default values are left out, as are those listed in `recorded_apis.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -76,23 +75,54 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
+class Texts:
+    """Texts in place of bytes and payloads, and the fields of recordings. Conversations of tests override both."""
+
+    left_out = LEFT_OUT  # fields that a conversation does not contain
+    takes_numbers = False  # whether a number is also a text, such as the id of a node in a resource name
+    null_id: str | None = None
+
+    def all_fields(self, shape: type) -> tuple[Field, ...]:
+        """Return the fields of a shape with their defaults."""
+        return _all_fields(shape)
+
+    def keeps(self, field: Field, value: Any, *, keeps_error: bool) -> bool:
+        """Return whether a field is shown; `keeps_error` keeps an error code of 0."""
+        kept = keeps_error if field.kind is ErrorCode else field.name in KEPT and value is not None
+        return bool(kept or value != field.default)
+
+    def to_bytes(self, text: str) -> bytes:
+        return to_bytes(text)
+
+    def to_text(self, name: str, text: str) -> str:
+        """Return the value of the field `name` for a text in a conversation."""
+        return to_text(text) if name in PAYLOADS else text
+
+    def from_bytes(self, name: str, data: bytes) -> str:
+        return in_words(name, data)
+
+    def from_text(self, name: str, text: str) -> str:
+        return as_length(len(text.encode())) if name in PAYLOADS else text
+
+    def completed(self, values: dict[str, Value], structure: Any) -> dict[str, Value]:
+        """Return the values of a structure's fields with changes to the structure as a whole."""
+        return values
+
+
+RECORDED_TEXTS: Final = Texts()
+
+
 # To values
 
 
-def to_values(shape: type, value: Any) -> dict[str, Value]:
-    """Return the fields of a request or response."""
-    return _values_of(shape, value, tells_error=True)
-
-
-def _values_of(shape: type, value: Any, *, tells_error: bool) -> dict[str, Value]:
-    """Return the fields; `tells_error` keeps an error code of 0."""
+def to_values(shape: type, value: Any, texts: Texts = RECORDED_TEXTS, *, keeps_error: bool = True) -> dict[str, Value]:
+    """Return the fields of a request or response; `keeps_error` keeps an error code of 0."""
     values = {}
-    for field in fields_of(shape):
+    for field in texts.all_fields(shape):
         item = getattr(value, field.name)
-        kept = tells_error if field.kind is ErrorCode else field.name in KEPT and item is not None
-        if kept or item != field.default:
-            values[field.name] = _plain(field, item)
-    return values
+        if field.name not in texts.left_out and texts.keeps(field, item, keeps_error=keeps_error):
+            values[field.name] = _plain(field, item, texts)
+    return texts.completed(values, value)
 
 
 @cache
@@ -101,45 +131,28 @@ def _is_an_outcome(shape: type) -> bool:
     return not any(field.several or field.name == "committed_offset" for field in fields_of(shape))
 
 
-def _plain(field: Field, value: Any) -> Value:
+def _plain(field: Field, value: Any, texts: Texts) -> Value:
+    if field.several:
+        return None if value is None else [_element(field, item, texts) for item in value]
+    return _element(field, value, texts)
+
+
+def _element(field: Field, value: Any, texts: Texts) -> Value:
     if value is None:
-        return None
-    return [_element(field, item) for item in value] if field.several else _element(field, value)
-
-
-def _element(field: Field, value: Any) -> Value:
+        return texts.null_id if field.kind is UUID else None
     if is_dataclass(field.kind):
         shape: Any = field.kind
-        return _values_of(shape, value, tells_error=_is_an_outcome(shape))
+        return to_values(shape, value, texts, keeps_error=_is_an_outcome(shape))
     if isinstance(value, ErrorCode):
         return value.name.upper()
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, bytes):
-        return in_words(field.name, value)
-    if isinstance(value, str) and field.name in PAYLOADS:
-        return as_length(len(value.encode()))
-    return value
+        return texts.from_bytes(field.name, value)
+    return texts.from_text(field.name, value) if isinstance(value, str) else value
 
 
 # From values
-
-
-class Texts(NamedTuple):
-    """How the texts of a conversation become a message."""
-
-    all_fields: Callable[[type], tuple[Field, ...]]
-    left_out: frozenset[str]  # fields that a conversation does not contain
-    to_bytes: Callable[[str], bytes]
-    to_text: Callable[[str, str], str]  # from the name of the field and its value
-    takes_numbers: bool = False  # whether a number is also a text, such as the id of a node in a resource name
-
-
-def _to_text(name: str, value: str) -> str:
-    return to_text(value) if name in PAYLOADS else value
-
-
-RECORDED_TEXTS: Final = Texts(_all_fields, LEFT_OUT, to_bytes, _to_text)
 
 
 def from_values(shape: type, values: Value, path: str, texts: Texts = RECORDED_TEXTS) -> Any:

@@ -15,11 +15,12 @@ from kohort.broker.runtime.server import Server
 from kohort.control.clock.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.control.oracle.safety import Budget
+from kohort.proxy.talk.talk_connection import TalkConnection
 from kohort.proxy.talk.talk_lines import ANSWER, Step
-from tests.talk.play import Player
+from tests.talk.play import WrittenPlayer
 from tests.talk.profiles import PROFILES, Profile
 from tests.talk.script import Conversation, read_steps
-from tests.talk.stage import Line, Stage
+from tests.talk.stage import InProcessSide, Stage, run
 
 
 class LabStage(Stage):
@@ -43,7 +44,7 @@ class Lab:
         self.stage = LabStage(PROFILES[profile])
         self.laboratory = self.stage.laboratory
         self.faults, self.gates, self.clock = self.laboratory.faults, self.laboratory.gates, self.laboratory.clock
-        self.player = Player(self.stage)
+        self.player = WrittenPlayer(self.stage)
         self._last_speaker = ""
 
     def talk(self, text: str) -> None:
@@ -54,7 +55,7 @@ class Lab:
         """
         for step in read_steps(Path("a test"), dedent(text).strip().splitlines(), self._last_speaker):
             self._last_speaker = step.speaker
-            self.player.take(step)
+            run(self.player.take(step))
 
     def settle(self) -> None:
         """Run everything that is due now."""
@@ -67,12 +68,17 @@ class Lab:
 
     def heard(self) -> Any:
         """Return the fields of the last speaker's next response."""
-        line = self.player._lines[self._last_speaker]
-        return self.player._receive(Step(ANSWER, self._last_speaker), line)[1]
+        return run(self.player._receive(Step(ANSWER, self._last_speaker)))[1]
 
-    def line(self, speaker: str) -> Line:
+    def line(self, speaker: str) -> TalkConnection:
         """Return a client's connection."""
-        return self.player._line(speaker)
+        return run(self.player.connection(speaker))
+
+    def side(self, speaker: str) -> InProcessSide:
+        """Return the broker's side of a client's connection."""
+        side = self.line(speaker)._side
+        assert isinstance(side, InProcessSide)
+        return side
 
     def state(self) -> str:
         """Return the state of `$group`."""
@@ -89,10 +95,10 @@ def violations_of(conversation: Conversation) -> list[str]:
     """Return the violations in a conversation, up to the first step that is not about groups."""
     stage = LabStage(PROFILES[conversation.profile], conversation.warm)
     stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
-    player = Player(stage)
+    player = WrittenPlayer(stage)
     try:
         for step in conversation.steps:
-            player.take(step)
+            run(player.take(step))
     finally:
         stage.close()
     assert stage.laboratory.safety is not None

@@ -105,7 +105,7 @@ def test_acl_removed_during_rebalance_strands_member(lab: Lab) -> None:
         ada JoinGroup v9 {protocols: {range: n}}
           <- nothing for 150 ms
         """)
-    lab.line("bob")._connection.principal = Principal("User", "bob")
+    lab.side("bob").broker_connection.principal = Principal("User", "bob")
     bobs_group = acl("allow User:bob All group *")
     cluster.access.add([bobs_group, bobs])
     lab.talk("""

@@ -218,11 +218,11 @@ def test_broker_disconnects_before_or_after_handling(lab: Lab) -> None:
 def test_cut_response_ends_midway(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.faults.on("Heartbeat").truncate(9)
-    line = lab.line("ada")
-    before = line.received_bytes
+    side = lab.side("ada")
+    before = side.received_bytes
     lab.talk("ada Heartbeat v4 {generation_id: 1}")
-    assert line.closed
-    assert line.received_bytes - before == 9
+    assert side.lost
+    assert side.received_bytes - before == 9
 
 
 def test_delayed_request_is_handled_later(lab: Lab) -> None:

@@ -14,12 +14,12 @@ import pytest
 
 from kohort.control.clock.jump import jump
 from kohort.protocol.errors import ErrorCode as E
+from kohort.proxy.talk.talk_connection import TalkConnection
 from kohort.whatif.clients.classic_group_member import SYNCED, ClassicMember
 from kohort.whatif.clients.group_member import JOINING, Said
 from tests.control.talking import Lab
 from tests.support.frames import frame, message
 from tests.support.seeds import SEEDS
-from tests.talk.stage import Line
 
 GROUP = "walkers"
 JUMPS = 4
@@ -30,7 +30,7 @@ LONGEST_MS = 120_000  # the longest session, and the longest rebalance
 class Walker(ClassicMember):
     """A member of the classic group, as clients are: one request at a time, and the next when it is answered."""
 
-    line: Line
+    line: TalkConnection
     version: int  # of JoinGroup
     asked: Said | None = None
     removals: int = 0  # number of times it has received UNKNOWN_MEMBER_ID
@@ -50,7 +50,9 @@ class Walker(ClassicMember):
             self.removals += error is E.unknown_member_id
         elif self.asked is None:
             self.asked = self.next()
-            self.line.say(frame(self.asked.api, self._version(self.asked), client_id=self.name, **self.asked.fields))
+            self.line.send_bytes(
+                frame(self.asked.api, self._version(self.asked), client_id=self.name, **self.asked.fields)
+            )
 
     def _version(self, said: Said) -> int:
         return self.version if said.api == "join_group" else 2
@@ -88,7 +90,8 @@ class Walk:
         gone = self.living.pop(self.random.randrange(len(self.living)))
         self.silent.append(gone)
         if self.random.random() < 0.5:
-            gone.line.hang_up()
+            gone.line.close()
+            self.lab.settle()
         else:
             self.lab.faults.freeze(group=GROUP, member=gone.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from kohort.broker.runtime.connection import Connection
+from kohort.broker.cluster.node import Node
 from kohort.client.group_describing import describe_api, describe_request
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
@@ -13,10 +13,11 @@ from kohort.protocol.messages import message_of
 from kohort.proxy.node_ports import NO_NODE
 from kohort.proxy.observed.observed_classic_group import ObservedClassicGroup
 from kohort.proxy.observed.observed_group import ObservedGroup
+from kohort.proxy.talk.talk_connection import TalkConnection
 from tests.proxy.overhearing import OverheardStage, play_on
 from tests.support.frames import frame
 from tests.talk.script import Conversation
-from tests.talk.stage import FIRST_PORT, Line
+from tests.talk.stage import InProcessSide, Stage
 
 AT_REST = ("Stable", "Empty")
 
@@ -46,15 +47,15 @@ class DescribedStage(OverheardStage):
         self._late = late
         self._some_past = some_past
         self._connections = 0
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, TalkConnection] = {}
         self._under_way: list[Described] = []
 
-    def connect(self, port: int = FIRST_PORT) -> Line:
+    def new_side(self, node: Node, port: int) -> InProcessSide:
         """Return a new connection, through the relay or directly."""
         self._connections += 1
         if self._some_past and self._connections % 2 == 0:
-            return self._straight(next(node.id for node in self.server.cluster.nodes if node.port == port))
-        return super().connect(port)
+            return Stage.new_side(self, node, port)
+        return super().new_side(node, port)
 
     def step_is_over(self) -> None:
         """Request descriptions of all known groups, and apply those that have arrived."""
@@ -86,18 +87,18 @@ class DescribedStage(OverheardStage):
         request = describe_request(group.group_type, (group.group_id,))
         names = [field.name for field in fields(request)]
         line = self._lines.get(group.node_id)
-        if line is None or line.closed:
-            line = self._lines[group.node_id] = self._straight(group.node_id)
-        line.say(frame(api, version, 1, **{name: getattr(request, name) for name in names}))
+        if line is None or line.is_closed:
+            line = self._lines[group.node_id] = self._connect_directly(group.node_id)
+        line.send_bytes(frame(api, version, 1, **{name: getattr(request, name) for name in names}))
         if not line.frames:
             return None  # the node is away
         (said,) = message_of(api).read_answer(version, line.frames.popleft()[1])[1].groups
         return said if said.error_code is ErrorCode.none and said.group_state != "Dead" else None
 
-    def _straight(self, node_id: int) -> Line:
+    def _connect_directly(self, node_id: int) -> TalkConnection:
         node = next(node for node in self.server.cluster.nodes if node.id == node_id)
         assert node.port is not None, "it listens"
-        return Line(self.loop, Connection(self.server, node), node.port)
+        return TalkConnection(self, ("127.0.0.1", node.port), Stage.new_side(self, node, node.port))
 
 
 def describe(conversation: Conversation, *, late: bool = False, some_past: bool = False) -> DescribedStage:

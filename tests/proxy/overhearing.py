@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from kohort.broker.cluster.group_events import EventFeed, Recorded
+from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection import Connection
+from kohort.proxy.answer_rewriting import Pieces
 from kohort.proxy.observed.group_listener import GroupListener
 from kohort.proxy.observed.observed_group import Traffic
 from kohort.proxy.relay import Relay
 from kohort.proxy.relay_error import RelayError
 from kohort.proxy.tap import Tap
-from tests.talk.play import Player
+from tests.talk.play import WrittenPlayer
 from tests.talk.profiles import PROFILES
 from tests.talk.script import Conversation
-from tests.talk.stage import FIRST_PORT, Line, Stage
+from tests.talk.stage import InProcessSide, Stage, run
 
 
 class AsTheyAre:
@@ -27,27 +29,25 @@ class AsTheyAre:
         pass
 
 
-class RelayedLine(Line):
-    """A connection with a relay in it. Once that has given up, bytes pass as they are."""
+class RelayedSide(InProcessSide):
+    """Connection with a relay in it. After a RelayError bytes pass as they are."""
 
-    def __init__(self, stage: OverheardStage, connection: Connection, port: int, node_id: int) -> None:
-        self.host, self.node_id = "127.0.0.1", node_id
+    def __init__(self, stage: OverheardStage, node: Node, port: int) -> None:
+        super().__init__(stage.loop, Connection(stage.server, node), port)
+        self.host, self.node_id = "127.0.0.1", node.id
         self._line = stage.tap.line(self)
         self._relay: Relay | None = Relay(AsTheyAre(), line=self._line)
-        super().__init__(stage.loop, connection, port)
 
-    def say(self, data: bytes) -> None:
+    def send(self, pieces: Pieces) -> None:
         """Send bytes of the client."""
-        pieces: list[Any] = [data]
-        if self._relay is not None and not self.closed:
+        if self._relay is not None:
             try:
-                pieces = self._relay.requests(data)
+                pieces = [piece for data in pieces for piece in self._relay.requests(bytes(data))]
                 while self._relay.has_more_requests:
                     pieces += self._relay.requests(b"")
             except RelayError:
                 self._relay = None
-        for piece in pieces:
-            super().say(bytes(piece))
+        super().send(pieces)
 
     def write(self, data: bytes | memoryview) -> None:
         """Send bytes of the broker."""
@@ -61,7 +61,7 @@ class RelayedLine(Line):
 
     def close(self) -> None:
         """Close the connection from either side."""
-        if not self.closed:
+        if not self.lost:
             self._line.on_close()
         super().close()
 
@@ -82,10 +82,8 @@ class OverheardStage(Stage):
         self.tap.listen(self.listener)
         self.server.cluster.group_events.listen(self.said.append)
 
-    def connect(self, port: int = FIRST_PORT) -> Line:
-        """Return a new connection to the node that listens there, through a relay."""
-        node = next(node for node in self.server.cluster.nodes if node.port == port)
-        return RelayedLine(self, Connection(self.server, node), port, node.id)
+    def new_side(self, node: Node, port: int) -> InProcessSide:
+        return RelayedSide(self, node, port)
 
     def step_is_over(self) -> None:
         """Record waiting requests."""
@@ -109,10 +107,10 @@ def play_on(stage: OverheardStage, conversation: Conversation) -> None:
     Raises:
         Differs: A response differs.
     """
-    player = Player(stage)
+    player = WrittenPlayer(stage)
     try:
         for step in conversation.steps:
-            player.take(step)
+            run(player.take(step))
             stage.step_is_over()
         player.nothing_left_over()
     finally:

@@ -15,7 +15,7 @@ from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kohort.proxy.talk.replay_line import ReplayLine
+from kohort.proxy.talk.replay_stage import NEWEST
 from kohort.testing import Cluster, replay, replay_async
 from tests.proxy.proxied import proxied, until, wire_to
 from tests.proxy.talks import BEATS, JOINS, recorded
@@ -60,14 +60,14 @@ def test_generations_count_from_first_response(talk: Path) -> None:
 
 def test_replay_accepts_kohort_settings(talk: Path) -> None:
     played = replay(talk, settings={"group.min.session.timeout.ms": 7_000})
-    assert played.differences[0].heard.startswith("INVALID_SESSION_TIMEOUT")
+    assert played.differences[0].received.startswith("INVALID_SESSION_TIMEOUT")
 
 
 async def test_running_cluster_gets_renamed_groups(talk: Path) -> None:
     async with Cluster() as kafka:
         played = await replay_async(talk, kafka.bootstrap, speed=100, rename="-again")
         assert [group.id for group in kafka.groups] == ["billing-again"]
-    assert played.asked == 9
+    assert played.requests == 9
 
 
 async def test_existing_group_is_skipped(talk: Path) -> None:
@@ -93,12 +93,7 @@ async def test_missing_api_version_is_one_line(talk: Path) -> None:
 
 
 async def test_create_topics_version_is_one_line(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = ReplayLine.versions
-
-    async def older(line: ReplayLine) -> dict[int, tuple[int, int]]:
-        return await offered(line) | {API_BY_NAME["create_topics"].key: (0, 1)}
-
-    monkeypatch.setattr(ReplayLine, "versions", older)
+    monkeypatch.setitem(NEWEST, "create_topics", API_BY_NAME["create_topics"].min_version - 1)
     async with Cluster() as kafka:
         with pytest.raises(
             ControlError, match=r"^this cluster does not support CreateTopics in a version that a replay can use$"
@@ -135,13 +130,13 @@ async def test_non_kafka_server_is_one_line(talk: Path) -> None:
 
 
 async def test_missing_response_times_out(talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kohort.proxy.talk.replay_player.PATIENCE_S", 0.2)
+    monkeypatch.setattr("kohort.proxy.talk.replay_player.PATIENCE_MS", 200)
     async with Cluster() as kafka:
         kafka.faults.on("SyncGroup").drop()
         played = await replay_async(talk, kafka.bootstrap, speed=100)
-    sync = next(difference for difference in played.differences if "SyncGroup" in difference.asked)
-    assert sync.heard == "nothing within 0.2 s more than recorded"
-    assert played.asked == 9, "the others are sent all the same"
+    sync = next(difference for difference in played.differences if "SyncGroup" in difference.request)
+    assert sync.received == "nothing within 0.2 s more than recorded"
+    assert played.requests == 9, "the others are sent all the same"
 
 
 async def test_recording_replays_identically(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ README.md in this folder lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from tests.talk import share_groups, streams_groups
 from tests.talk.compare import Names
 from tests.talk.shares import Shares
-from tests.talk.values import Value
+from tests.talk.values import Value, topic_id
+
+Call = Callable[[str, str, int, Value], Awaitable[Value]]  # sends a request of a speaker and returns the response
 
 HEARTBEAT, DESCRIBE = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
 HEARTBEATS = {HEARTBEAT, share_groups.HEARTBEAT, streams_groups.HEARTBEAT}
@@ -46,17 +48,14 @@ PARTITIONS = {
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
     """Return a heartbeat with the last received epoch; a new member owns nothing and has 30 s for revocations."""
-    values = {WORDS.get(word, word): value for word, value in values.items()}
-    values.setdefault("group_id", "$group")
-    values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
-    values.setdefault("member_epoch", names.get(f"{person}_epoch", 0))
+    values = share_groups.heartbeat(values, names, person, WORDS)
     if values["member_epoch"] == 0:
         values.setdefault("rebalance_timeout_ms", 30_000)
         values.setdefault("topic_partitions", [])
     owned = values.get("topic_partitions")
     if isinstance(owned, dict):
         values["topic_partitions"] = [
-            {"topic_id": _topic_id(topic, names), "partitions": partitions} for topic, partitions in owned.items()
+            {"topic_id": topic_id(topic, names), "partitions": partitions} for topic, partitions in owned.items()
         ]
     return values
 
@@ -67,9 +66,9 @@ def heartbeat_of(kind: str, version: int | None) -> tuple[str, int]:
     return heartbeat, usual if version is None else version
 
 
-def share_a_group(
+async def share_a_group(
     kind: str,
-    ways: tuple[Callable[[str, str, int, Value], Value], Names, Callable[[int], object]],
+    ways: tuple[Call, Names, Callable[[int], object]],
     people: list[str],
     options: Value,
     own: dict[str, Value],
@@ -82,13 +81,13 @@ def share_a_group(
     Returns:
         The error, or an empty string.
     """
-    ask, names, wait = ways
+    call, names, wait = ways
     for number, person in enumerate(people, start=1):
-        heard = ask(person, KINDS[kind][0], KINDS[kind][2], {"epoch": 0} | options | own[person])
-        if heard["error_code"] != "NONE":
-            return f"{person} receives {heard['error_code']} while the group is set up"
+        response = await call(person, KINDS[kind][0], KINDS[kind][2], {"epoch": 0} | options | own[person])
+        if response["error_code"] != "NONE":
+            return f"{person} receives {response['error_code']} while the group is set up"
         rounds = 0
-        while not _is_settled(kind, ask, names, people[:number]):
+        while not await _is_settled(kind, call, names, people[:number]):
             rounds += 1
             if rounds > MOST_ROUNDS:
                 return "the group does not become stable while it is set up"
@@ -96,30 +95,30 @@ def share_a_group(
     return ""
 
 
-def _is_settled(kind: str, ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
+async def _is_settled(kind: str, call: Call, names: Names, people: list[str]) -> bool:
     """Send a heartbeat for each member. Return whether nothing changed and the group is stable."""
-    news = False
+    has_changed = False
     heartbeat, description, version = KINDS[kind]
     for person in people:
         before = names[f"{person}_epoch"]
         owns = {} if kind == "share" else {"owns": names[f"{person}_share"]}
-        heard = ask(person, heartbeat, version, owns)
-        told = heard["active_tasks" if kind == "streams" else "assignment"]
-        news = news or told is not None or heard["member_epoch"] != before
-    state = ask(people[0], description, version, {})["groups"][0]
-    assigned = any(share for member in state["members"] for share in member["assignment"].values())
-    stable = state["group_state"] == "Stable" and state["group_epoch"] == state["assignment_epoch"]
-    return not news and stable and assigned
+        response = await call(person, heartbeat, version, owns)
+        assignment = response["active_tasks" if kind == "streams" else "assignment"]
+        has_changed = has_changed or assignment is not None or response["member_epoch"] != before
+    state = (await call(people[0], description, version, {}))["groups"][0]
+    is_assigned = any(share for member in state["members"] for share in member["assignment"].values())
+    is_stable = state["group_state"] == "Stable" and state["group_epoch"] == state["assignment_epoch"]
+    return not has_changed and is_stable and is_assigned
 
 
-def remember(heard: Value, names: Names, person: str) -> None:
+def remember(response: Value, names: Names, person: str) -> None:
     """Store the received epoch and assignment for the next heartbeat. A member that has left is a new member."""
-    if heard["error_code"] == "NONE":
-        names[f"{person}_epoch"] = max(heard["member_epoch"], 0)
-        if "active_tasks" in heard:
-            streams_groups.remember(heard, names, person)
-        elif heard["assignment"] is not None:
-            names[f"{person}_share"] = brief(heard["assignment"], names)
+    if response["error_code"] == "NONE":
+        names[f"{person}_epoch"] = max(response["member_epoch"], 0)
+        if "active_tasks" in response:
+            streams_groups.remember(response, names, person)
+        elif response["assignment"] is not None:
+            names[f"{person}_share"] = brief(response["assignment"], names)
 
 
 def unsaid(api: str, version: int, said: Value, person: str, release: str) -> Value:
@@ -190,9 +189,3 @@ def _partitions(entries: list[Value], names: Names) -> Value:
         told = numbers if epochs is None else [f"{p}@{e}" for p, e in zip(numbers, epochs, strict=True)]
         found[topics.get(entry["topic_id"], entry["topic_id"])] = sorted(told)
     return found
-
-
-def _topic_id(topic: str, names: Names) -> str:
-    """Return the id of a topic of this conversation; any other text is an id itself."""
-    ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
-    return str(ids[0]) if ids else topic

@@ -9,38 +9,26 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import is_dataclass
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.messages import message_of
-from kohort.proxy.talk.short_forms import lengthened
-from kohort.proxy.talk.talk_fields import Field, Texts, from_values, schema_fields
+from kohort.proxy.talk.talk_fields import Field, Texts, schema_fields, to_values
 from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
-
-NO_ID = UUID(int=0)
 
 
 class WrongBytes(Exception):
     """The broker sent bytes that cannot be decoded."""
 
 
-# Requests
-
-
-def write_request(api: str, version: int, correlation_id: int, client_id: str | None, values: Value) -> bytes:
-    """Return a complete frame.
-
-    Raises:
-        ValueError: The values do not fit the request.
-    """
-    message = _message(api)
-    request = from_values(message.request, lengthened(message.request, values), api, _TEXTS)
-    body: bytes = message.write_request(version, correlation_id, client_id, request)
-    return struct.pack(">i", len(body)) + body
+def api_name(api: str) -> str:
+    """Return the name in `api_keys.py` of an API. Raise ValueError if kohort does not serve it."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
+    if name not in API_BY_NAME:
+        raise ValueError(f"kohort does not serve {api}")
+    return name
 
 
 def write_raw_request(values: Value, client_id: str | None, correlation_id: int) -> tuple[bytes, int]:
@@ -52,16 +40,6 @@ def write_raw_request(values: Value, client_id: str | None, correlation_id: int)
     return struct.pack(">i", len(frame)) + frame, correlation_id
 
 
-def _to_text(name: str, value: str) -> str:
-    return to_text(value)
-
-
-_TEXTS = Texts(schema_fields, frozenset(), to_bytes, _to_text, takes_numbers=True)
-
-
-# Answers
-
-
 def read_answer(api: str, version: int, frame: bytes) -> Value:
     """Return the fields of a response.
 
@@ -70,47 +48,50 @@ def read_answer(api: str, version: int, frame: bytes) -> Value:
     """
     if api == "ApiVersions" and frame[4:6] == b"\0\x23":
         version = 0  # the refusal of a version has the form of the oldest (KIP-511)
-    message = _message(api)
+    message = message_of(api_name(api))
     try:
         _, response = message.read_response(version, frame)
     except (DecodeError, IndexError, KeyError, ValueError, struct.error) as problem:
         raise WrongBytes(f"{api} v{version} cannot be read, {problem!r}: {frame.hex()}") from problem
-    values = _values_of(message.response, response)
+    values = to_values(message.response, response, WRITTEN_TEXTS)
     last_version, to_old = OLD_FORMS.get(api, (-1, dict))
-    if version <= last_version:
-        values = to_old(values)
-    return values
+    return to_old(values) if version <= last_version else values
 
 
-def _values_of(shape: type, message: Any) -> Value:
-    values = {
-        OTHER_NAMES.get(field.name, field.name): _plain(field, getattr(message, field.name))
-        for field in schema_fields(shape)
-    }
-    if "acknowledge_error_code" in values:
-        values["acknowledge_error_code"] = ErrorCode(values["acknowledge_error_code"]).name.upper()
-    if "records" in values:
-        values["records"] = read_records(b"".join(message.records or ()))
-    return values
+class WrittenTexts(Texts):
+    """All fields, with texts that a test can write for bytes."""
+
+    left_out = frozenset()
+    takes_numbers = True
+    null_id = str(UUID(int=0))
+
+    def all_fields(self, shape: type) -> tuple[Field, ...]:
+        return schema_fields(shape)
+
+    def keeps(self, field: Field, value: Any, *, keeps_error: bool) -> bool:
+        return True
+
+    def to_bytes(self, text: str) -> bytes:
+        return to_bytes(text)
+
+    def to_text(self, name: str, text: str) -> str:
+        return to_text(text)
+
+    def from_bytes(self, name: str, data: bytes) -> str:
+        return from_bytes(data)
+
+    def from_text(self, name: str, text: str) -> str:
+        return text
+
+    def completed(self, values: Value, structure: Any) -> Value:
+        if "acknowledge_error_code" in values:
+            values["acknowledge_error_code"] = ErrorCode(values["acknowledge_error_code"]).name.upper()
+        if "records" in values:
+            values["records"] = read_records(b"".join(structure.records or ()))
+        return {OTHER_NAMES.get(name, name): value for name, value in values.items()}
 
 
-def _plain(field: Field, value: Any) -> Value:
-    if field.several:
-        return None if value is None else [_element(field.kind, item) for item in value]
-    return _element(field.kind, value)
-
-
-def _element(kind: Any, value: Any) -> Value:
-    if kind is UUID:
-        return str(value or NO_ID)
-    if is_dataclass(kind) and value is not None:
-        return _values_of(kind, value)  # type: ignore[arg-type]
-    if isinstance(value, ErrorCode):
-        return value.name.upper()
-    if isinstance(value, bytes):
-        return from_bytes(value)
-    return value
-
+WRITTEN_TEXTS = WrittenTexts()
 
 OTHER_NAMES = {
     "cluster_authorized_operations": "authorized_operations",
@@ -126,14 +107,3 @@ OLD_FORMS: dict[str, tuple[int, Callable[[Value], Value]]] = {
     "OffsetFetch": (7, _first_of("groups")),
     "FindCoordinator": (3, _first_of("coordinators")),
 }  # last version in which a response is about one thing only, and the path to it
-
-
-# Shapes
-
-
-@cache
-def _message(api: str) -> Any:
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
-    if name not in API_BY_NAME:
-        raise ValueError(f"kohort does not serve {api}")
-    return message_of(name)

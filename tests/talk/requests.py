@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from tests.talk import share_groups, streams_groups
 from tests.talk.compare import Names
-from tests.talk.consumer_groups import HEARTBEAT, heartbeat
-from tests.talk.values import Value
+from tests.talk.consumer_groups import DESCRIPTIONS, HEARTBEAT, heartbeat
+from tests.talk.values import Value, topic_id
 
 GROUP_RESOURCE = 32  # resource type of groups
 
-JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
 MEMBERS_OF_TRANSACTIONS = 3  # first version of a transactional commit with its member
 # Versions from which commits, commits in transactions, or records contain topic ids instead of names.
 IDS_OF_OFFSETS, IDS_OF_TRANSACTIONS, IDS_OF_RECORDS = 10, 6, 13
@@ -20,22 +19,18 @@ IDS_OF_OFFSETS, IDS_OF_TRANSACTIONS, IDS_OF_RECORDS = 10, 6, 13
 def complete(api: str, version: int, values: Value, names: Names, person: str) -> Value:
     """Return the request with all fields that `person` left out. Names in it are not filled in yet."""
     values = dict(values)
-    if api == HEARTBEAT:
-        return heartbeat(values, names, person)
-    if api == share_groups.HEARTBEAT:
-        return share_groups.heartbeat(values, names, person)
-    if api == streams_groups.HEARTBEAT:
-        return streams_groups.heartbeat(values, names, person)
+    if api in HEARTBEATS:
+        return HEARTBEATS[api](values, names, person)
     if api in (share_groups.FETCH, share_groups.ACKNOWLEDGE):
-        return share_groups.in_session(api, values, names, person)
+        return DEFAULTS.get(api, {}) | share_groups.in_session(values, names, person)
     if api in BY_AN_EPOCH:
         _name_epoch(api, version, values, names, person)
     if api in ABOUT_A_GROUP:
         values.setdefault("group_id", "$group")
     if api in BY_A_MEMBER:
         values.setdefault("member_id", names.get(person, ""))
-    rule = RULES.get(api)
-    if rule:
+    values = DEFAULTS.get(api, {}) | values
+    if rule := RULES.get(api):
         rule(values, version, names)
     return values
 
@@ -55,17 +50,6 @@ def _name_epoch(api: str, version: int, values: Value, names: Names, person: str
         values["generation_id"] = asked
 
 
-def _join(values: Value, version: int, names: Names) -> None:
-    for field, value in JOIN.items():
-        values.setdefault(field, value)
-    values.setdefault("protocols", {"range": "m"})
-
-
-def _sync(values: Value, version: int, names: Names) -> None:
-    values.setdefault("protocol_type", "consumer")
-    values.setdefault("protocol_name", "range")
-
-
 def _leave(values: Value, version: int, names: Names) -> None:
     member = {"member_id": values.pop("member_id")}
     values.setdefault("members", [member])
@@ -74,9 +58,13 @@ def _leave(values: Value, version: int, names: Names) -> None:
 def _commit(values: Value, version: int, names: Names) -> None:
     if "generation_id" in values:
         values["generation_id_or_member_epoch"] = values.pop("generation_id")
+    _name_committed(values, version >= IDS_OF_OFFSETS, names)
+
+
+def _name_committed(values: Value, by_id: bool, names: Names) -> None:
     if "offsets" in values:
         values["topics"] = [
-            _topic(topic, version >= IDS_OF_OFFSETS, names)
+            _topic(topic, by_id, names)
             | {"partitions": [_committed(number, offset) for number, offset in partitions.items()]}
             for topic, partitions in values.pop("offsets").items()
         ]
@@ -101,17 +89,11 @@ def _fetch_offsets(values: Value, version: int, names: Names) -> None:
 
 
 def _commit_in_a_transaction(values: Value, version: int, names: Names) -> None:
-    values.setdefault("transactional_id", "$txn")
     if version < MEMBERS_OF_TRANSACTIONS:
         values.pop("member_id", None)
     elif "generation_id" not in values:
         values["member_id"] = ""
-    if "offsets" in values:
-        values["topics"] = [
-            _topic(topic, version >= IDS_OF_TRANSACTIONS, names)
-            | {"partitions": [_committed(number, offset) for number, offset in partitions.items()]}
-            for topic, partitions in values.pop("offsets").items()
-        ]
+    _name_committed(values, version >= IDS_OF_TRANSACTIONS, names)
 
 
 def _delete_offsets(values: Value, version: int, names: Names) -> None:
@@ -124,10 +106,6 @@ def _delete_offsets(values: Value, version: int, names: Names) -> None:
 
 def _find_coordinator(values: Value, version: int, names: Names) -> None:
     values.setdefault("coordinator_keys", [values.pop("key", "$group")])
-
-
-def _describe_named_groups(values: Value, version: int, names: Names) -> None:
-    values.setdefault("group_ids", ["$group"])
 
 
 def _alter_configs(values: Value, version: int, names: Names) -> None:
@@ -153,21 +131,7 @@ def _describe_configs(values: Value, version: int, names: Names) -> None:
         values["resources"] = [asked]
 
 
-def _describe_topology(values: Value, version: int, names: Names) -> None:
-    streams_groups.describe_topology(values)
-
-
-def _describe_groups(values: Value, version: int, names: Names) -> None:
-    values.setdefault("groups", ["$group"])
-
-
-def _delete_groups(values: Value, version: int, names: Names) -> None:
-    values.setdefault("groups_names", ["$group"])
-
-
 def _produce(values: Value, version: int, names: Names) -> None:
-    values.setdefault("acks", -1)
-    values.setdefault("timeout_ms", 5_000)
     if "records" in values:
         values["topic_data"] = [
             _topic(topic, version >= IDS_OF_RECORDS, names)
@@ -177,8 +141,6 @@ def _produce(values: Value, version: int, names: Names) -> None:
 
 
 def _fetch(values: Value, version: int, names: Names) -> None:
-    values.setdefault("max_wait_ms", 100)
-    values.setdefault("min_bytes", 1)
     if "from" in values:
         values["topics"] = [
             _topic(topic, version >= IDS_OF_RECORDS, names, "topic")
@@ -204,21 +166,13 @@ def _list_offsets(values: Value, version: int, names: Names) -> None:
 
 
 def _delete_topics(values: Value, version: int, names: Names) -> None:
-    _within_ten_seconds(values, version, names)
     if "topic_names" in values:
         values["topics"] = [{"name": name} for name in values.pop("topic_names")]
 
 
-def _within_ten_seconds(values: Value, version: int, names: Names) -> None:
-    values.setdefault("timeout_ms", 10_000)
-
-
 def _topic(topic: str, by_id: bool, names: Names, word: str = "name") -> dict[str, Value]:
-    """Return a topic as in this version; its id is found by the filled in value."""
-    if not by_id:
-        return {word: topic}
-    ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
-    return {"topic_id": ids[0] if ids else topic}
+    """Return a topic as in this version."""
+    return {"topic_id": topic_id(topic, names)} if by_id else {word: topic}
 
 
 ABOUT_A_GROUP = {
@@ -245,29 +199,42 @@ BY_A_MEMBER = {
     "StreamsGroupTopologyDescriptionUpdate",
 }
 
+HEARTBEATS = {
+    HEARTBEAT: heartbeat,
+    share_groups.HEARTBEAT: share_groups.heartbeat,
+    streams_groups.HEARTBEAT: streams_groups.heartbeat,
+}
+MOVES = ("CreateTopics", "CreatePartitions", "ElectLeaders", "AlterPartitionReassignments", "DeleteTopics")
+DEFAULTS: dict[str, Value] = {
+    "JoinGroup": {
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 30_000,
+        "protocol_type": "consumer",
+        "protocols": {"range": "m"},
+    },
+    "SyncGroup": {"protocol_type": "consumer", "protocol_name": "range"},
+    "TxnOffsetCommit": {"transactional_id": "$txn"},
+    **{api: {"group_ids": ["$group"]} for api in DESCRIPTIONS},
+    "DescribeGroups": {"groups": ["$group"]},
+    "DeleteGroups": {"groups_names": ["$group"]},
+    "Produce": {"acks": -1, "timeout_ms": 5_000},
+    "Fetch": {"max_wait_ms": 100, "min_bytes": 1},
+    "ShareFetch": {"max_wait_ms": 500, "min_bytes": 1, "max_records": 500, "batch_size": 500},
+    **{api: {"timeout_ms": 10_000} for api in MOVES},
+}
+
 RULES: dict[str, Callable[[Value, int, Names], None]] = {
-    "JoinGroup": _join,
-    "SyncGroup": _sync,
     "LeaveGroup": _leave,
     "OffsetCommit": _commit,
     "TxnOffsetCommit": _commit_in_a_transaction,
     "OffsetFetch": _fetch_offsets,
     "OffsetDelete": _delete_offsets,
     "FindCoordinator": _find_coordinator,
-    "ConsumerGroupDescribe": _describe_named_groups,
-    "ShareGroupDescribe": _describe_named_groups,
-    "StreamsGroupDescribe": _describe_named_groups,
-    "StreamsGroupTopologyDescriptionUpdate": _describe_topology,
+    "StreamsGroupTopologyDescriptionUpdate": streams_groups.describe_topology,
     "IncrementalAlterConfigs": _alter_configs,
     "DescribeConfigs": _describe_configs,
-    "DescribeGroups": _describe_groups,
-    "DeleteGroups": _delete_groups,
     "Produce": _produce,
     "Fetch": _fetch,
     "ListOffsets": _list_offsets,
-    "CreateTopics": _within_ten_seconds,
-    "CreatePartitions": _within_ten_seconds,
-    "ElectLeaders": _within_ten_seconds,
-    "AlterPartitionReassignments": _within_ten_seconds,
     "DeleteTopics": _delete_topics,
 }

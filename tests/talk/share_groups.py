@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tests.talk.compare import Names
-from tests.talk.values import Value
+from tests.talk.values import Value, topic_id
 
 HEARTBEAT, DESCRIBE = "ShareGroupHeartbeat", "ShareGroupDescribe"
 WORDS = {"epoch": "member_epoch", "topics": "subscribed_topic_names", "rack": "rack_id"}
 DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1"}
 
 
-def heartbeat(values: Value, names: Names, person: str) -> Value:
-    """Return a heartbeat with the last received epoch; a new member has 0."""
-    values = {WORDS.get(word, word): value for word, value in values.items()}
+def heartbeat(values: Value, names: Names, person: str, words: dict[str, str] = WORDS) -> Value:
+    """Return a heartbeat of any type with the last received epoch; a new member has 0. `words` are short names."""
+    values = {words.get(word, word): value for word, value in values.items()}
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
     values.setdefault("member_epoch", names.get(f"{person}_epoch", 0))
@@ -20,19 +20,16 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
 
 
 FETCH, ACKNOWLEDGE = "ShareFetch", "ShareAcknowledge"
-FETCH_DEFAULTS = {"max_wait_ms": 500, "min_bytes": 1, "max_records": 500, "batch_size": 500}
 TYPES = {"gap": 0, "accept": 1, "release": 2, "reject": 3, "renew": 4}
 
 
-def in_session(api: str, values: Value, names: Names, person: str) -> Value:
+def in_session(values: Value, names: Names, person: str) -> Value:
     """Complete a fetch or an acknowledgement: partitions, acknowledgements, forgotten topics."""
     values = dict(values)
     values.setdefault("group_id", "$group")
     values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
     if "epoch" in values:
         values["share_session_epoch"] = values.pop("epoch")
-    for name, value in FETCH_DEFAULTS.items() if api == FETCH else ():
-        values.setdefault(name, value)
     partitions: Value = {(topic, int(index)): [] for topic, asked in values.pop("from", {}).items() for index in asked}
     for topic, said in values.pop("acks", {}).items():
         for index, batches in said.items():
@@ -42,7 +39,7 @@ def in_session(api: str, values: Value, names: Names, person: str) -> Value:
     if "forgets" in values:
         forgotten = values.pop("forgets").items()
         values["forgotten_topics_data"] = [
-            {"topic_id": _id_of(topic, names), "partitions": indexes} for topic, indexes in forgotten
+            {"topic_id": topic_id(topic, names), "partitions": indexes} for topic, indexes in forgotten
         ]
     return values
 
@@ -51,17 +48,11 @@ def _by_topic(partitions: Value, names: Names) -> list[Value]:
     topics: dict[str, list[Value]] = {}
     for (topic, index), batches in partitions.items():
         part = {"partition_index": index, "acknowledgement_batches": batches}
-        topics.setdefault(_id_of(topic, names), []).append(part)
-    return [{"topic_id": topic_id, "partitions": parts} for topic_id, parts in topics.items()]
+        topics.setdefault(topic_id(topic, names), []).append(part)
+    return [{"topic_id": topic, "partitions": parts} for topic, parts in topics.items()]
 
 
 def _batch(offsets: str, kinds: Value) -> Value:
     first, _, last = offsets.partition("-")
     types = [TYPES.get(kind, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])]
     return {"first_offset": int(first), "last_offset": int(last or first), "acknowledge_types": types}
-
-
-def _id_of(topic: str, names: Names) -> str:
-    """Return the id of a topic whose name is filled in already."""
-    ids = (names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names)
-    return next(ids, topic)

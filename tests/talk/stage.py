@@ -1,20 +1,20 @@
-"""Where conversations are played: the whole broker, with lines instead of sockets, and a clock moved by hand."""
+"""Where conversations are played: the whole broker without sockets, and a clock moved by hand."""
 
 from __future__ import annotations
 
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Sequence
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kohort.base.logs import log
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.disk_syncing import Syncs
+from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
@@ -23,8 +23,8 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.protocol.releases import CURRENT
-from kohort.proxy.talk.request_queue import RequestQueue
-from kohort.proxy.talk.talk_values import Value
+from kohort.proxy.answer_rewriting import Pieces
+from kohort.proxy.talk.talk_connection import TalkConnection
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.broker import NumberedSocket
@@ -34,7 +34,18 @@ from tests.talk.profiles import Profile
 FIRST_PORT = 9092
 # in 2026, when conversations were recorded; their records are of 2023 (values.py), so a marker begins a segment
 EPOCH_MS = 1_790_000_000_000
+ResultT = TypeVar("ResultT")
 REGISTRIES = {release: Registry(release) for release in ("4.3", "4.4")}
+
+
+def run(playing: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a player to its end. It never suspends, because a stage in this process moves the clock itself."""
+    try:
+        playing.send(None)
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result
+    raise AssertionError("the player waits for something other than its stage")
 
 
 class Timer:
@@ -95,63 +106,48 @@ class Loop:
         return self._timers[0][0] if self._timers else None
 
 
-@dataclass
-class SentRequest:
-    """Request of a conversation that waits for its response."""
-
-    sent_at_ms: int
-    api: str = ""
-    version: int = 0
-    values: Value = field(default_factory=dict)  # as written, to repeat the request
-
-
-class Line:
-    """One connection: a transport for the broker, and pending requests and received frames for the player."""
-
-    client_id: str | None = None
+class InProcessSide:
+    """Transport of one connection to a broker in this process (`talk_connection.BrokerSide`)."""
 
     def __init__(self, loop: Loop, connection: Connection, port: int) -> None:
-        self.port = port
-        self.closed = False
-        # frames that are not compared yet, without length prefixes, with the time of their arrival
-        self.frames: deque[tuple[int, bytes]] = deque()
-        self.pending: RequestQueue[SentRequest] = RequestQueue()
+        self.broker_connection = connection
+        self.lost = False
         self.received_bytes = 0
         self._loop = loop
-        self._connection = connection
-        connection.connection_made(self)  # type: ignore[arg-type]
+        self._port = port
 
-    def say(self, data: bytes) -> None:
-        """Send bytes of the client. They are lost if the broker has closed the connection."""
-        if not self.closed:
-            self._connection.data_received(data)
-        self._loop.settle()
+    def serves(self, client: TalkConnection) -> None:
+        self._client = client
+        self.broker_connection.connection_made(self)  # type: ignore[arg-type]
 
-    def hang_up(self) -> None:
-        self.close()
-        self._loop.settle()
+    def send(self, pieces: Pieces) -> None:
+        for piece in pieces:
+            if not self.lost:
+                self.broker_connection.data_received(bytes(piece))
+            self._loop.settle()
 
-    # the transport's methods
+    # methods of the broker's transport
 
     def write(self, data: bytes | memoryview) -> None:
-        assert not self.closed
+        assert not self.lost
         self.received_bytes += len(data)
-        self.frames.extend((self._loop.clock.now_ms(), frame) for frame in self.pending.split(data))
+        self._client.on_node_data(bytes(data))
 
     def writelines(self, pieces: list[bytes | memoryview]) -> None:
         self.write(b"".join(pieces))
 
     def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._loop.call_soon(self._connection.connection_lost, None)
+        """Close the connection from either side."""
+        if not self.lost:
+            self.lost = True
+            self._loop.call_soon(self.broker_connection.connection_lost, None)
 
     abort = close
 
     def get_extra_info(self, name: str) -> Any:
         if name == "socket":
             return NumberedSocket(3)
-        return ("127.0.0.1", 50_000) if name == "peername" else ("127.0.0.1", self.port)
+        return ("127.0.0.1", 50_000) if name == "peername" else ("127.0.0.1", self._port)
 
     def set_write_buffer_limits(self, high: int) -> None:
         pass
@@ -164,7 +160,7 @@ class Line:
 
 
 class Stage:
-    """A cluster of its own for each conversation, which always starts at the same time with the same seed."""
+    """Cluster for one conversation, which always starts at the same time with the same seed."""
 
     def __init__(
         self, profile: Profile, warm: bool = True, data_dir: Path | None = None, release: str = CURRENT
@@ -250,10 +246,24 @@ class Stage:
             node.port = old.port
         self.loop.settle()
 
-    def connect(self, port: int = FIRST_PORT) -> Line:
+    # See `Stage`
+
+    def now_ms(self) -> int:
+        return self.clock.now_ms()
+
+    async def wait(self, timeout_ms: float, is_over: Callable[[], bool]) -> None:
+        self.loop.advance(int(timeout_ms), is_over)
+
+    def on_received(self) -> None:
+        pass
+
+    def connect(self, port: int = FIRST_PORT, client_id: str | None = None) -> TalkConnection:
         """Return a new connection to the node that listens on this port."""
         node = next(node for node in self.server.cluster.nodes if node.port == port)
-        return Line(self.loop, Connection(self.server, node), port)
+        return TalkConnection(self, ("127.0.0.1", port), self.new_side(node, port), client_id)
+
+    def new_side(self, node: Node, port: int) -> InProcessSide:
+        return InProcessSide(self.loop, Connection(self.server, node), port)
 
     def log_lines(self) -> list[tuple[str, str]]:
         """Return level and text of log lines since the last call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.talk import share_groups
 from tests.talk.compare import Names
 from tests.talk.shares import Shares
 from tests.talk.values import NUMBER, Value
@@ -39,10 +40,7 @@ OWN_TOPICS = {"rereads": "repartition_source_topics", "stores": "state_changelog
 
 def heartbeat(values: Value, names: Names, person: str) -> Value:
     """Return a heartbeat with the last received epoch. A new member sends a process, the last topology and no tasks."""
-    values = {WORDS.get(word, word): value for word, value in values.items()}
-    values.setdefault("group_id", "$group")
-    values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
-    values.setdefault("member_epoch", names.get(f"{person}_epoch", 0))
+    values = share_groups.heartbeat(values, names, person, WORDS)
     values.setdefault("endpoint_information_epoch", names.get(f"{person}_endpoints", 0))
     _say_topology(values, names)
     _say_tasks(values)
@@ -114,7 +112,7 @@ def _task_offsets(said: Value) -> Value:
     ]
 
 
-def describe_topology(values: Value) -> None:
+def describe_topology(values: Value, version: int, names: Names) -> None:
     """Expand `describes: {0: {source: {reads: [a], to: [work]}, work: {stores: [s]}}}`, nodes by subtopology."""
     if "describes" in values:
         subtopologies = [

@@ -39,18 +39,18 @@ def test_difference_shows_earlier_lines(tmp_path: Path) -> None:
         (["ada ApiVersions v0", "  <- {nonsense: 1}"], "nonsense: expected 1, received nothing"),
         (["ada ApiVersions v0", "  <- nothing for 10 ms"], "expected silence for 10 ms, received ApiVersions"),
         (["ada ApiVersions v0", "  <- closed"], "expected the connection to be closed, received "),
-        (["ada ApiVersions v0"], "at the end ada has an answer that the conversation does not expect"),
-        (["ada ApiVersions v0", "  <- NONE", "  <- NONE"], "ada has not asked anything"),
-        (["ada sends 0x00000000", "  <- NONE"], "the broker hung up"),
+        (["ada ApiVersions v0"], "at the end ada has a response that the conversation does not expect"),
+        (["ada ApiVersions v0", "  <- NONE", "  <- NONE"], "ada has no pending request"),
+        (["ada sends 0x00000000", "  <- NONE"], "it closed the connection instead of responding"),
         (
             ["ada ApiVersions v0", "  <- between 10 and 20 ms NONE"],
-            "expected the answer between 10 and 20 ms, it took 0",
+            "expected the response between 10 and 20 ms, it took 0",
         ),
         (
             ["ada Heartbeat v4 {member_id: x}", "  <- eventually NONE"],
             "error_code: expected NONE, received UNKNOWN_MEMBER_ID",
         ),
-        (["given ada shares a stable group", "bob joins", "  <- NONE"], "no answer within 1500 ms"),
+        (["given ada shares a stable group", "bob joins", "  <- NONE"], "no response within 1500 ms"),
     ],
 )
 def test_nothing_passes_by_itself(tmp_path: Path, lines: list[str], complaint: str) -> None:

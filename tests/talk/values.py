@@ -32,6 +32,12 @@ def fill(value: Value, names: Mapping[str, Value]) -> Value:
     return NAME_INSIDE.sub(lambda name: str(names.get(name[1] or name[2], name[0])), value)
 
 
+def topic_id(topic: str, names: Mapping[str, Value]) -> str:
+    """Return the id of a topic of this conversation, whose name is filled in already; another text is an id itself."""
+    ids = (names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names)
+    return next(ids, topic)
+
+
 # Bytes
 
 HEX = re.compile(r"0x((?:[0-9a-f]{2})*)")

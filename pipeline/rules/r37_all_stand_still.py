@@ -54,9 +54,9 @@ _ANYTHING = (
 )
 
 
-_WAITED_FOR = "Find the members for which the rebalance waits (kohort watch names them)."
+_WAITED_FOR = "Find the members for which the rebalance waits (kohort watch names them). "
 _MAY_REBALANCE = (
-    "Check first whether a rebalance is open (kafka-consumer-groups.sh --describe --state, or kohort watch)."
+    "Check first whether a rebalance is open (kafka-consumer-groups.sh --describe --state, or kohort watch). "
 )
 _RESOURCE = "Take a thread dump of a member to find the resource that all members wait for (a database, a service)."
 _STOPPED = (
@@ -124,20 +124,10 @@ def _finding(
         f"no partition of the group made progress for {seconds(stall.length_ms)}, from {moment(stall.start_ms)} UTC on"
     )
     text += f"{', and this continues' if stall.open else ''}; {several(members, 'member')} stayed in the group and "
-    may_be_hidden = stall.open and analysis.group_type == CLASSIC
-    if unfinished is not None:
-        text += f"a rebalance that began at {moment(unfinished.begin_ms)} UTC has not completed"
-    elif later is not None:
-        text += _then_rebalanced(stall, later)
-    elif may_be_hidden:
-        text += "no completed rebalance explains it; the offsets topic does not show one that is still open"
-    else:
-        text += "no rebalance explains it"
-    text += _waiting_records(stall)
+    about_rebalances, first_advice = _about_rebalances(analysis, stall, later, unfinished)
+    text += about_rebalances + _waiting_records(stall)
     may_be_stopped = _may_be_stopped(analysis, stall)
     cause, sure, advice = _cause(analysis, stall, may_be_stopped=may_be_stopped)
-    if unfinished is not None or may_be_hidden:
-        advice = f"{_WAITED_FOR if unfinished is not None else _MAY_REBALANCE} {advice}"
     if cause:
         text += f"; {cause}"
     return Finding(
@@ -146,7 +136,7 @@ def _finding(
         INFO if may_be_stopped else _severity(analysis, stall),
         CERTAIN if sampled else (LIKELY if once and _worth(analysis, stall) else POSSIBLE),
         text,
-        advice,
+        first_advice + advice,
         stall.start_ms,
         stall.end_ms,
         [],
@@ -160,6 +150,20 @@ def _finding(
         },
         cause_confidence=sure,
     )
+
+
+def _about_rebalances(
+    analysis: GroupAnalysis, stall: Stall, later: Rebalance | None, unfinished: Rebalance | None
+) -> tuple[str, str]:
+    """Return which rebalance has to do with a stop, and the advice that precedes any other."""
+    if unfinished is not None:
+        return f"a rebalance that began at {moment(unfinished.begin_ms)} UTC has not completed", _WAITED_FOR
+    if later is not None:
+        return _then_rebalanced(stall, later), ""
+    if stall.open and analysis.group_type == CLASSIC:
+        text = "no completed rebalance explains it; the offsets topic does not show one that is still open"
+        return text, _MAY_REBALANCE
+    return "no rebalance explains it", ""
 
 
 def _cause(analysis: GroupAnalysis, stall: Stall, *, may_be_stopped: bool) -> tuple[str, str, str]:

@@ -60,13 +60,14 @@ def _stuck(stall: Stall) -> Finding:
 
 def _silent(stall: Stall) -> Finding:
     back = "" if stall.open else "; then it continued"
+    completed = "completed " if stall.open else ""  # the offsets topic shows no other
     return Finding(
         ID,
         "A member stopped committing" if stall.open else "A member paused",
         CRITICAL if stall.length_ms >= LONG_MS else WARNING,
         LIKELY,
         f"no partition of {stall.owner} had a commit for {seconds(stall.length_ms)} although records waited (up to "
-        f"{stall.lag}); the other members continued, without a rebalance{back}",
+        f"{stall.lag}); the other members continued, without a {completed}rebalance{back}",
         f"Check what {stall.owner} did at that time: take a thread dump if it lasts, otherwise see its log and its host's CPU. It "
         "still sent heartbeats, so its poll thread was blocked, or it waited for a resource that the others don't need.",
         stall.start_ms,

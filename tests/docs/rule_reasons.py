@@ -163,7 +163,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "Likely; the common cause has to be found by a person.",
     ),
     "R37": (
-        "Members existed, without a rebalance or with one that began well after the stop, and records waited long "
+        "Members existed, without a rebalance or with one that began well after the stop or is open, and records waited long "
         "by samples. An open transaction: the last stable offset did not move while the log grew. No transaction: "
         "it moved.",
         "Certain with log ends, else information; causes at most likely.",

@@ -32,7 +32,10 @@ def test_data_of_release_is_read(archive: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "0", "--control", "0", "--data-dir", str(data)]
     with subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as broker:
         assert broker.stdout is not None
-        control = broker.stdout.readline().split("control=")[1].strip()
+        ready = broker.stdout.readline()
+        if "control=" not in ready:
+            pytest.fail(f"the broker did not start: {ready}{broker.communicate()[1]}")
+        control = ready.split("control=")[1].strip()
         with httpx.Client(base_url=f"http://{control}") as http:
             topics = {topic["name"]: topic for topic in http.get("/topics").json()}
             records = http.get("/topics/orders/records").json()

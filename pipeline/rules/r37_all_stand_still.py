@@ -155,7 +155,7 @@ def _finding(
 def _about_rebalances(
     analysis: GroupAnalysis, stall: Stall, later: Rebalance | None, unfinished: Rebalance | None
 ) -> tuple[str, str]:
-    """Return which rebalance has to do with a stop, and the advice that precedes any other."""
+    """Return the relation of rebalances to a stop, and the advice that precedes any other."""
     if unfinished is not None:
         return f"a rebalance that began at {moment(unfinished.begin_ms)} UTC has not completed", _WAITED_FOR
     if later is not None:

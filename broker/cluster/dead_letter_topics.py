@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kohort.broker.cluster.retries import MAX_ATTEMPTS, backoff_ms
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_partitions.archiving import archive
 from kohort.coordinator.share_partitions.record_observer import joined
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
 from kohort.protocol.errors import DecodeError
-from kohort.purgatory import work_in_turns
+from kohort.purgatory import DelayedOperation, work_in_turns
+from kohort.storage.placement import NO_LEADER
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic import Partition
 from kohort.storage.validation import Rejection, check_batch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
     from kohort.coordinator.share_partitions.share_partition import SharePartition
     from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
-    from kohort.storage.topic import Partition, Topic
+    from kohort.storage.topic import Topic
 
 ENABLED: Final = "errors.deadletterqueue.group.enable"  # setting of a topic that may hold dead letters
 CONFIGS_OF_CREATED: Final = {ENABLED: "true", "message.timestamp.type": "CreateTime"}
@@ -42,20 +46,14 @@ class Failure(NamedTuple):
 
 
 def send(
-    cluster: SharedState,
+    node: Node,
     partition: SharePartition,
     letters: Sequence[DeadLetters],
     observer: RecordObserver,
     now_ms: int,
 ) -> None:
     """Write dead letters to the topic of the group, and archive their records, also of those that cannot be written."""
-
-    def sent(has_topic: bool, now_ms: int) -> None:
-        for part in _one_by_one(letters) if has_topic else [letters]:  # as Kafka writes the states
-            archive(partition, part, now_ms)
-
-    sending = _Sending(cluster, partition, observer)
-    work_in_turns(cluster.purgatory, sending.run(letters, now_ms), sent, now_ms)
+    _Sending(node, partition, letters, observer).attempt(now_ms)
 
 
 def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters]]:
@@ -64,27 +62,68 @@ def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters
             yield (letter._replace(first_offset=offset, last_offset=offset),)
 
 
-class _Sending:
-    """Writes the dead letters of one share partition."""
+class _Sending(DelayedOperation):
+    """Writes dead letters of one share partition.
 
-    def __init__(self, cluster: SharedState, share_partition: SharePartition, observer: RecordObserver) -> None:
-        self._cluster = cluster
+    While their partition has no leader, it is tried again, as in Kafka. A node that stops does not try again: the next
+    leader of the records sends their dead letters.
+    Source: Kafka's `ShareGroupDLQStateManager`. All other errors end the attempts there, too.
+    """
+
+    __slots__ = ("_attempts", "_cluster", "_config", "_key", "_letters", "_node", "_observer", "_share_partition")
+
+    def __init__(
+        self, node: Node, share_partition: SharePartition, letters: Sequence[DeadLetters], observer: RecordObserver
+    ) -> None:
+        super().__init__(0)
+        self._node = node
+        self._cluster: SharedState = node.cluster
+        self._share_partition = share_partition
+        self._letters = letters
         self._key = share_partition.key
         self._config = share_partition.config
         self._observer = observer
+        self._attempts = 0
 
-    def run(self, letters: Sequence[DeadLetters], now_ms: int) -> Generator[None, None, bool]:
-        """Write dead letters, and return whether there is a topic for them."""
-        source = self._cluster.topics.by_id(self._key.topic_id)
-        target = Failure("topic_deleted", "their topic was deleted") if source is None else self._find_target()
+    def attempt(self, now_ms: int) -> None:
+        self._attempts += 1
+        failure = self._validate()
+        if failure is not None:
+            self._fail(failure)
+            archive(self._share_partition, self._letters, now_ms)
+            return
+        target = self._find_target()
+        if isinstance(target, Partition) and target.leader == NO_LEADER:
+            if self._attempts < MAX_ATTEMPTS:
+                self.completed = False
+                self.deadline_ms = now_ms + backoff_ms(self._attempts)
+                self._cluster.purgatory.wait(self, (self._node,))
+                return
+            name = self._config.dead_letter_topic
+            target = Failure("no_leader", f"{name}-{target.index} has no leader in {MAX_ATTEMPTS} attempts")
         if isinstance(target, Failure):
-            for letter in letters:
-                self._report_failure(letter, target)
-            return False
-        assert source is not None, "otherwise the target is a failure"
+            self._fail(target)
+            self._archive_one_by_one(None, now_ms)
+        else:
+            work_in_turns(self._cluster.purgatory, self._write_all(target, now_ms), self._archive_one_by_one, now_ms)
+
+    def can_complete(self, now_ms: int) -> bool:
+        return not self._node.running
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        if expired:
+            self.attempt(now_ms)
+
+    def _archive_one_by_one(self, result: None, now_ms: int) -> None:
+        for part in _one_by_one(self._letters):  # as Kafka writes the states
+            archive(self._share_partition, part, now_ms)
+
+    def _write_all(self, target: Partition, now_ms: int) -> Generator[None, None, None]:
+        source = self._cluster.topics.by_id(self._key.topic_id)
+        assert source is not None, "otherwise the configuration is invalid"
         pace, batch = Pace(), list[_Letter]()
         originals = Originals(source.partition(self._key.partition) if self._config.copies_dead_letters else None)
-        for letter in letters:
+        for letter in self._letters:
             for offset in range(letter.first_offset, letter.last_offset + 1):
                 own = letter._replace(first_offset=offset, last_offset=offset)
                 batch.append((own, _record(self._cluster, self._key, source.name, own, originals.find(offset))))
@@ -95,16 +134,17 @@ class _Sending:
                     yield
         if batch:
             self._write(target, batch, now_ms)
-        return True
 
-    def _find_target(self) -> Partition | Failure:
-        """Return the partition for dead letters: the source partition modulo the number of partitions.
+    def _validate(self) -> Failure | None:
+        """Return why no dead letters can be written, before each attempt.
 
         The checks and their order are Kafka's (`ProduceRequestHandler.validateDlqTopic`): the prefix applies to
         existing topics, too.
         """
         cluster, name = self._cluster, self._config.dead_letter_topic
         settings, topic = cluster.settings, cluster.topics.by_name(name)
+        if cluster.topics.by_id(self._key.topic_id) is None:
+            return Failure("topic_deleted", "their topic was deleted")
         if topic is not None and cluster.topics.effective_configs(topic.configs).get(ENABLED) != "true":
             return Failure("topic_not_enabled", f"topic {name} does not have {ENABLED}=true")
         if topic is None and not settings.errors_deadletterqueue_auto_create_topics_enable:
@@ -114,13 +154,18 @@ class _Sending:
             return Failure(
                 "topic_name", f"the name {name} does not begin with {prefix} (errors.deadletterqueue.topic.name.prefix)"
             )
-        if topic is None:
-            created = self._create(name)
-            if isinstance(created, Failure):
-                return created
-            topic = created
+        return None
+
+    def _find_target(self) -> Partition | Failure:
+        """Return the partition for dead letters: the source partition modulo the number of partitions."""
+        topics, name = self._cluster.topics, self._config.dead_letter_topic
+        topic = topics.by_name(name) or self._create(name)
+        if isinstance(topic, Failure):
+            return topic
         target = topic.partitions[self._key.partition % len(topic.partitions)]
-        return target if target.leader >= 0 else Failure("no_leader", f"{name}-{target.index} has no leader")
+        if target.leader != NO_LEADER and topics.lacks_copies(topic, target):
+            return self._rejected(target, "NOT_ENOUGH_REPLICAS")
+        return target
 
     def _create(self, name: str) -> Topic | Failure:
         try:
@@ -143,8 +188,7 @@ class _Sending:
         wall_ms = now_ms + self._cluster.clock.epoch_ms
         verdict = check_batch(content, read_batch(content), config, (name, target.index), wall_ms, len(content))
         if isinstance(verdict, Rejection):
-            reason = verdict.message or verdict.error_code.name.upper()
-            failure: Failure | None = Failure("rejected", f"{name}-{target.index} rejects them: {reason}")
+            failure: Failure | None = self._rejected(target, verdict.message or verdict.error_code.name.upper())
         else:
             failure = self._append(target, verdict.batch, now_ms)
         for letter in joined(letter for letter, _ in batch):
@@ -162,6 +206,13 @@ class _Sending:
             name = f"{self._config.dead_letter_topic}-{target.index}"
             return Failure("storage_error", f"{name} cannot be stored: {error.strerror or error}")
         return None
+
+    def _rejected(self, target: Partition, reason: str) -> Failure:
+        return Failure("rejected", f"{self._config.dead_letter_topic}-{target.index} rejects them: {reason}")
+
+    def _fail(self, failure: Failure) -> None:
+        for letter in self._letters:
+            self._report_failure(letter, failure)
 
     def _report_failure(self, letter: DeadLetters, failure: Failure) -> None:
         self._observer.dead_letter_failed(self._key, letter, self._config.dead_letter_topic, *failure)

@@ -113,6 +113,7 @@ def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
             moved += partition.leader != NO_LEADER
             leaderless += partition.leader == NO_LEADER
     node.forget_share_partitions()
+    cluster.purgatory.check(node, now_ms)
     without = f"; {leaderless} have no other replica, and no leader until it is started" if leaderless else ""
     log.info(f"node {node.id} is stopped; {moved} partitions have a new leader{without}", node=node.id)
 

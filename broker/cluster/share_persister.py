@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kohort.broker.cluster.retries import MAX_ATTEMPTS, backoff_ms
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, TopicIdPartition
 from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.coordinator.share_state.state_requests import (
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     from kohort.coordinator.share_state.share_coordinator import ShareCoordinator
     from kohort.coordinator.share_state.state_outcome import OnOutcome
     from kohort.coordinator.share_state.state_requests import StateWrite
-
-MOST_ATTEMPTS: Final = 5
-# Twice Kafka's REQUEST_BACKOFF_MS, as in Kafka, without jitter. Five attempts take half a minute; the maximum backoff
-# is not reached.
-FIRST_PAUSE_MS: Final = 2_000
 
 _ASK_AGAIN: Final = frozenset(
     {
@@ -223,7 +219,7 @@ class _Asking(DelayedOperation):
             self._ask(coordinator, self.key, self._answered, now_ms)
 
     def _answered(self, outcome: StateOutcome, now_ms: int) -> None:
-        if outcome.error_code in self._ask_again and self._attempts < MOST_ATTEMPTS:
+        if outcome.error_code in self._ask_again and self._attempts < MAX_ATTEMPTS:
             self._pause(now_ms)
             return
         try:
@@ -234,7 +230,7 @@ class _Asking(DelayedOperation):
 
     def _pause(self, now_ms: int) -> None:
         self.completed = False
-        self.deadline_ms = now_ms + (FIRST_PAUSE_MS << (self._attempts - 1))
+        self.deadline_ms = now_ms + backoff_ms(self._attempts)
         self._persister.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:

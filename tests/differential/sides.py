@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
-from kohort.proxy.talk.request_queue import correlation_id_of
+from kohort.proxy.talk.request_queue import RequestQueue, UnexpectedResponse
 from tests.differential.codec import NO_ID, Unreadable, read_answer, write_request
 from tests.talk.messages import write_raw_request
 from tests.talk.values import Value, fill
 
 CLOSED = "the broker hung up"
 GOES_ON = "the broker did not hang up"
+READ_BYTES = 1 << 16
+UNEXPECTED = -1
+"""Number under which a response to no request is compared."""
+
 NOBODY: dict[str, Value] = {"generation": 1, "pid": 12345, "epoch": 0, "session": 54321}
 """Value of a name that is not bound yet."""
 
 
 class Asked(NamedTuple):
-    """A request that waits."""
+    """A request without a response."""
 
     number: int
-    correlation_id: int
-    api: str
-    """Empty: only whether an answer comes is of interest."""
+    api: str  # empty for a request that only shows whether the broker has disconnected
     version: int
+
+    def read(self, frame: bytes) -> Value:
+        try:
+            return read_answer(self.api, self.version, frame) if self.api else GOES_ON
+        except Unreadable as error:
+            return str(error)
 
 
 class Talk:
@@ -35,8 +41,7 @@ class Talk:
     def __init__(self, side: Side, client_id: str) -> None:
         self.side = side
         self.client_id = client_id
-        self.waiting: deque[Asked] = deque()
-        self.correlation_id = 0
+        self.pending: RequestQueue[Asked] = RequestQueue()
         self.closed = False
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -45,19 +50,17 @@ class Talk:
         reader, self._writer = await asyncio.open_connection(host, port)
         self._listener = asyncio.create_task(self._listen(reader))
 
-    def say(self, frame: bytes) -> None:
+    def send(self, frame: bytes) -> None:
         """Send a frame; ignored if the broker has disconnected."""
         if self._writer is not None and not self.closed:
             self._writer.write(frame)
 
-    def sees_whether_it_goes_on(self, number: int) -> None:
-        """Send another request: a broker that responds has not disconnected."""
-        self.correlation_id += 1
-        self.waiting.append(Asked(number, self.correlation_id, "", 0))
-        self.say(write_request("ApiVersions", 0, self.correlation_id, self.client_id, {}))
+    def expect(self, correlation_id: int, asked: Asked) -> None:
+        self.side.waiting.add(asked.number)
+        self.pending.add(correlation_id, asked)
 
     async def hang_up(self) -> None:
-        self.waiting.clear()
+        self.side.waiting -= {asked.number for asked in self.pending.remove_all()}
         if self._listener is not None:
             self._listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -67,27 +70,17 @@ class Talk:
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         try:
-            while True:
-                length = int.from_bytes(await reader.readexactly(4), "big", signed=True)
-                self._hear(await reader.readexactly(length))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.closed = True
-            for asked in self.waiting:
-                self.side.hears(asked, CLOSED)
-            self.waiting.clear()
-
-    def _hear(self, frame: bytes) -> None:
-        if not self.waiting:
-            self.side.hears(Asked(-1, 0, "", 0), f"an answer to nothing: {frame.hex()}")
-            return
-        asked = self.waiting.popleft()
-        if correlation_id_of(frame) != asked.correlation_id:
-            self.side.hears(asked, f"an answer with correlation id {correlation_id_of(frame)}: {frame.hex()}")
-            return
-        try:
-            self.side.hears(asked, read_answer(asked.api, asked.version, frame) if asked.api else GOES_ON)
-        except Unreadable as problem:
-            self.side.hears(asked, str(problem))
+            while data := await reader.read(READ_BYTES):
+                for frame in self.pending.split(data):
+                    asked = self.pending.take(frame)
+                    self.side.receive(asked.number, asked.read(frame))
+        except UnexpectedResponse as error:
+            self.side.receive(UNEXPECTED, str(error))
+        except ConnectionError:
+            pass
+        self.closed = True
+        for asked in self.pending.remove_all():
+            self.side.receive(asked.number, CLOSED)
 
 
 class Side:
@@ -96,46 +89,41 @@ class Side:
     def __init__(self, name: str, address: str, names: dict[str, Value]) -> None:
         self.name = name
         self.names = dict(names)
+        self.waiting: set[int] = set()  # numbers of the steps without a response
         self.answers: dict[int, Value] = {}
         """Fields of the response by number of the step, or a text for anything else."""
         self.changed = asyncio.Event()
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._talks: dict[str, Talk] = {}
-        self._learn: dict[int, Callable[[Value], None]] = {}
 
-    @property
-    def waiting(self) -> set[int]:
-        """Which steps are unanswered."""
-        return {asked.number for talk in self._talks.values() for asked in talk.waiting}
-
-    async def ask(self, number: int, speaker: str, api: str, version: int, values: Value) -> Value:
-        """Send a request and return its fields. Raises ValueError for values that cannot be encoded."""
+    async def ask(self, number: int, speaker: str, api: str, version: int, values: Value) -> None:
+        """Send a request. Raises ValueError for values that cannot be encoded."""
         talk = await self._talk(speaker)
-        talk.correlation_id += 1
         filled = self.fill(values)
-        frame = write_request(api, version, talk.correlation_id, talk.client_id, filled)
-        talk.say(frame)
-        if api == "Produce" and filled.get("acks") == 0:
-            talk.sees_whether_it_goes_on(number)
-        else:
-            talk.waiting.append(Asked(number, talk.correlation_id, api, version))
-        return filled
+        correlation_id = talk.pending.next_correlation_id()
+        talk.send(write_request(api, version, correlation_id, talk.client_id, filled))
+        if api == "Produce" and not filled.get("acks"):
+            # It has no response. A broker that responds to another request has not disconnected.
+            api, version, correlation_id = "", 0, talk.pending.next_correlation_id()
+            talk.send(write_request("ApiVersions", 0, correlation_id, talk.client_id, {}))
+        talk.expect(correlation_id, Asked(number, api, version))
 
     async def send(self, number: int, speaker: str, values: Value) -> None:
         """Send a handmade header; its response is read as the oldest ApiVersions."""
         talk = await self._talk(speaker)
-        talk.correlation_id += 1
-        frame, correlation_id = write_raw_request(self.fill(values), talk.client_id, talk.correlation_id)
-        talk.waiting.append(Asked(number, correlation_id, "ApiVersions", 0))
-        talk.say(frame)
+        next_id = talk.pending.next_correlation_id()
+        frame, correlation_id = write_raw_request(self.fill(values), talk.client_id, next_id)
+        talk.expect(correlation_id, Asked(number, "ApiVersions", 0))
+        talk.send(frame)
 
     def fill(self, values: Value) -> Value:
         """Replace names in values by their meaning on this side."""
         return fill(values, Known(self.names))
 
-    def hears(self, asked: Asked, answer: Value) -> None:
-        self.answers[asked.number] = answer
+    def receive(self, number: int, answer: Value) -> None:
+        self.waiting.discard(number)
+        self.answers[number] = answer
         self.changed.set()
 
     async def hang_up(self, speaker: str) -> None:

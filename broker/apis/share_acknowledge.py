@@ -11,7 +11,6 @@ from kohort.broker.apis.share_acknowledgements import (
     Acknowledged,
     Acknowledging,
     BatchesByPartition,
-    fail,
     is_refused,
     read_acknowledgements,
 )
@@ -85,7 +84,8 @@ def _steps(
     acknowledging = Acknowledging(
         node, ticket, session.group_id, session.member_id, renews=request.is_renew_ack, on_acknowledged=acknowledged
     )
-    yield from acknowledging.run(acks, pace)
+    if not (yield from acknowledging.run(acks, pace)):
+        return error_response(request, ErrorCode.unknown_server_error)
     if immediate_outcomes:
         return (yield from _response(node, request, ticket, session.group_id, immediate_outcomes[0]))
     waits = True
@@ -110,8 +110,6 @@ def _response(
     group_id: str,
     outcomes: dict[TopicIdPartition, Acknowledged],
 ) -> Task[ShareAcknowledgeResponse]:
-    if fail(outcomes):
-        return error_response(request, ErrorCode.unknown_server_error)
     leaders, pace = Leaders(node, ticket), Pace()
     topics: dict[UUID | None, list[PartitionData]] = {}
     for topic_partition, outcome in outcomes.items():

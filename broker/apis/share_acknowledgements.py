@@ -6,7 +6,7 @@ Source: Kafka's `KafkaApis.handleAcknowledgements`; share-groups §9.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kohort.coordinator.share_partitions.acknowledging import (
     NOTHING_TO_BEGIN_WITH,
@@ -21,7 +21,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from uuid import UUID
 
     from kohort.broker.cluster.node import Node
@@ -42,6 +42,9 @@ class Acknowledged(NamedTuple):
 
     error_code: ErrorCode
     message: str | None = None
+
+
+FAILS_ALL: Final = Acknowledged(ErrorCode.unknown_server_error, NOTHING_TO_BEGIN_WITH)
 
 
 class _Partition(Protocol):
@@ -82,11 +85,6 @@ def is_refused(batches: Sequence[Acknowledgement], ticket: Ticket, pace: Pace, *
     return (yield from badly_formed(batches, highest, pace, renews=renews))
 
 
-def fail(outcomes: Mapping[TopicIdPartition, Acknowledged]) -> bool:
-    """Return whether the results of partitions fail the whole request."""
-    return any(outcome.message is NOTHING_TO_BEGIN_WITH for outcome in outcomes.values())
-
-
 class Acknowledging:
     """Handles the acknowledgements of one request."""
 
@@ -109,8 +107,13 @@ class Acknowledging:
         self._outcomes: dict[TopicIdPartition, Acknowledged] = {}
         self._pending = 0
 
-    def run(self, acks: BatchesByPartition, pace: Pace) -> Task[Any]:
-        """Start all acknowledgements, in slices. `on_acknowledged` is called with the results when all are written."""
+    def run(self, acks: BatchesByPartition, pace: Pace) -> Task[bool]:
+        """Start all acknowledgements, in slices. `on_acknowledged` is called with the results when all are written.
+
+        Returns:
+            False if those of a partition fail the whole request, as in Kafka, which raises. The partitions after it are
+            not looked at, and `on_acknowledged` is not called.
+        """
         now_ms = self._ticket.received_at_ms
         self._pending = len(acks) + 1
         for topic_partition, batches in acks.items():
@@ -120,9 +123,12 @@ class Acknowledging:
             else:
                 on_done = partial(self._on_done, topic_partition)
                 yield from acknowledging(outcome, self._member_id, batches, on_done, now_ms)
+                if self._outcomes.get(topic_partition) == FAILS_ALL:
+                    return False
             if pace.add():
                 yield
         self._one_less(now_ms)
+        return True
 
     def _find(
         self, topic_partition: TopicIdPartition, batches: Sequence[Acknowledgement], pace: Pace

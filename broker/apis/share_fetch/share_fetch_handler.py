@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, fail, read_acknowledgements
+from kohort.broker.apis.share_acknowledgements import Acknowledged, Acknowledging, read_acknowledgements
 from kohort.broker.apis.share_fetch.share_reading import ACQUIRE_MODES, ReadPartition, ShareReading
 from kohort.broker.apis.share_requests import Leaders, refusal_of, reply_in_steps, topic_responses
 from kohort.broker.cluster.share_fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
@@ -179,7 +179,8 @@ class ShareFetch(DelayedOperation):
             renews=self._request.is_renew_ack,
             on_acknowledged=self._was_acknowledged,
         )
-        yield from acknowledging.run(acks, pace)
+        if not (yield from acknowledging.run(acks, pace)):
+            return error_response(self._request, ErrorCode.unknown_server_error)
         yield from self._begin(pace)
         self._handled = True
         return None if self._answer is None else (yield from self._answer)
@@ -299,7 +300,7 @@ class ShareFetch(DelayedOperation):
             self._answer = response
 
     def _response(self, acknowledged: dict[TopicIdPartition, Acknowledged]) -> Task[ShareFetchResponse]:
-        if not self.reading.knows_all_topics or fail(acknowledged):
+        if not self.reading.knows_all_topics:
             return error_response(self._request, ErrorCode.unknown_server_error)  # as in Kafka, which raises (observed)
         lock_ms = self._node.cluster.group_configs.share_config(self._session.group_id).record_lock_duration_ms
         if self._request.share_session_epoch != FINAL_EPOCH and self._is_overtaken:

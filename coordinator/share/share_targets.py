@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from kohort.coordinator.groups.group_placement import java_hash
 from kohort.coordinator.java_order import in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import hash_of_member
@@ -50,14 +51,18 @@ def _assigning(group: ShareGroup, inputs: Inputs) -> Assigning:
         names = metadata.topic_names
         topic_ids = subscriptions.get(names)
         if topic_ids is None:
-            topic_ids_of_names: list[UUID] = []
+            ids: dict[str, UUID] = {}
+            hashes: dict[str, int] = {}
             for start in range(0, len(names), NAMES_AT_ONCE):
                 chunk = names[start : start + NAMES_AT_ONCE]
-                topic_ids_of_names += [topic.topic_id for topic in map(by_name, chunk) if topic is not None]
-                yield EFFORT * len(chunk)
-            topic_ids = subscriptions[names] = frozenset(topic_ids_of_names)
-            ready.update((topic_id, inputs.states.ready(topic_id)) for topic_id in topic_ids_of_names)
-            yield EFFORT * len(topic_ids_of_names)
+                ids.update((topic.name, topic.topic_id) for topic in map(by_name, chunk) if topic is not None)
+                hashes.update((name, java_hash(name)) for name in chunk)
+                yield 2 * EFFORT * len(chunk)
+            topic_ids = subscriptions[names] = frozenset(ids.values())
+            for name in in_map_order(names, hashes.__getitem__):
+                if name in ids:
+                    ready[ids[name]] = inputs.states.ready(ids[name])
+            yield EFFORT * len(names)
         members.append(Subscriber(member_id, topic_ids, target))
     return (yield from assigning(members, ready, homogeneous=inputs.homogeneous))
 

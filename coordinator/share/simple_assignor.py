@@ -5,12 +5,19 @@ same number of members, and as few assignments as possible change. Which ones ch
 Kafka's hash maps (seen in Apache Kafka 4.3.0).
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from kohort.coordinator.java_order import bucket_of, buckets_for, capacity_for, hash_of_id_partition
+from kohort.coordinator.java_order import (
+    bucket_of,
+    buckets_for,
+    capacity_for,
+    hash_of_id,
+    hash_of_id_partition,
+    in_map_order,
+)
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import Assigning
 
@@ -33,8 +40,8 @@ EFFORT: Final = 2  # effort per partition and step; see `Assigning`
 
 T = TypeVar("T")
 
-# function that sorts partitions in the iteration order of a Java HashMap of the given capacity
-_Order = Callable[[Iterable[TopicIdPartition], int], Generator[int, None, list[TopicIdPartition]]]
+# Java's hash of partition 0 of a topic in Kafka's maps; that of another partition is larger by its number
+_HashOfTopic = Callable[[UUID], int]
 
 
 def assigning(
@@ -44,17 +51,17 @@ def assigning(
 
     Args:
         members: In the order in which Kafka's assignors get them.
-        assignable: The partitions of all topics that a member subscribes to.
+        assignable: The partitions of all topics that a member subscribes to, in the order of Kafka's set of names.
         homogeneous: Whether all members subscribe to the same topics. If so, all partitions are distributed together,
             otherwise topic by topic.
     """
-    topics = sorted(assignable, key=_int_of)
+    topics = list(assignable)
     parts = []
     if homogeneous:
         partitions: list[TopicIdPartition] = []
         for topic_id in topics:
             partitions += yield from _partitions_of(topic_id, assignable[topic_id])
-        parts.append((yield from _distribute(members, topics, partitions, _by_hash)))
+        parts.append((yield from _distribute(members, topics, partitions, _hash_of_id)))
     else:
         subscribers: dict[UUID, list[Subscriber]] = {}
         for member in members:
@@ -64,7 +71,9 @@ def assigning(
                 yield EFFORT * len(chunk)
         for topic_id in topics:
             partitions = yield from _partitions_of(topic_id, assignable[topic_id])
-            parts.append((yield from _distribute(subscribers.get(topic_id, ()), [topic_id], partitions, _by_number)))
+            parts.append(
+                (yield from _distribute(subscribers.get(topic_id, ()), [topic_id], partitions, _hash_of_number))
+            )
     assigned: dict[str, dict[UUID, set[int]]] = {member.member_id: {} for member in members}
     for part in parts:
         for member_id, partitions_of_member in part.items():
@@ -98,41 +107,49 @@ def _partitions_of(topic_id: UUID, numbers: frozenset[int]) -> Generator[int, No
     return partitions
 
 
-def _by_hash(partitions: Iterable[TopicIdPartition], capacity: int) -> Generator[int, None, list[TopicIdPartition]]:
-    unordered = list(partitions)
-    buckets = buckets_for(len(unordered), capacity=capacity)
+def _hash_of_id(topic_id: UUID) -> int:
+    return hash_of_id_partition(topic_id, 0)
+
+
+def _hash_of_number(topic_id: UUID) -> int:
+    """Return the hash for partitions of one topic: in Kafka the keys are integers then."""
+    return 0
+
+
+def _in_map_order(
+    partitions: Collection[TopicIdPartition], hash_of_topic: _HashOfTopic, *, capacity: int = 16, computed: bool = False
+) -> Generator[int, None, list[TopicIdPartition]]:
+    """Sort partitions like `java_order.in_map_order`, in steps."""
+    buckets = buckets_for(len(partitions) - computed, capacity=capacity)
     filled: dict[int, list[TopicIdPartition]] = {}
     hashes: dict[UUID, int] = {}
-    for chunk in _chunks(unordered):
+    for chunk in _chunks(partitions):
         for partition in chunk:
             topic_id, number = partition
             topic_hash = hashes.get(topic_id)
             if topic_hash is None:
-                topic_hash = hashes[topic_id] = hash_of_id_partition(topic_id, 0)
+                topic_hash = hashes[topic_id] = hash_of_topic(topic_id)
             filled.setdefault(bucket_of(topic_hash + number, buckets), []).append(partition)
         yield 3 * EFFORT * len(chunk)
     ordered: list[TopicIdPartition] = []
     for some_buckets in _chunks(range(buckets)):
         for bucket in some_buckets:
-            ordered += filled.get(bucket, ())
+            in_bucket = filled.get(bucket, ())
+            ordered += reversed(in_bucket) if computed else in_bucket
         yield EFFORT * len(some_buckets) // 2
     return ordered
 
 
-def _by_number(partitions: Iterable[TopicIdPartition], capacity: int) -> Generator[int, None, list[TopicIdPartition]]:
-    """Sort partitions of one topic by number: in Kafka the keys are integers, and a small integer is its own hash."""
-    by_number = {number: (topic_id, number) for topic_id, number in partitions}
-    yield EFFORT * (1 + len(by_number))
-    return [by_number[number] for number in sorted(by_number)]
-
-
 def _distribute(
-    members: Sequence[Subscriber], topics: Sequence[UUID], partitions: list[TopicIdPartition], order: _Order
+    members: Sequence[Subscriber],
+    topics: Sequence[UUID],
+    partitions: list[TopicIdPartition],
+    hash_of_topic: _HashOfTopic,
 ) -> Generator[int, None, dict[str, Iterable[TopicIdPartition]]]:
     if not members or not partitions:
         return {}
     sharing = -(-len(members) // len(partitions))
-    plan = _Plan(sharing, desired_counts(len(members), len(partitions), sharing), order)
+    plan = _Plan(sharing, desired_counts(len(members), len(partitions), sharing), hash_of_topic)
     yield from plan.fill(members, topics, partitions)
     yield from plan.take_from_overloaded_members()
     yield from plan.take_from_overshared_partitions()
@@ -150,10 +167,10 @@ def desired_counts(members: int, partitions: int, sharing: int) -> list[int]:
 class _Plan:
     """Distribution in progress. Members are numbers; all methods yield their effort."""
 
-    def __init__(self, sharing: int, desired: list[int], order: _Order) -> None:
+    def __init__(self, sharing: int, desired: list[int], hash_of_topic: _HashOfTopic) -> None:
         self._sharing = sharing
         self._desired = desired
-        self._order = order
+        self._hash_of_topic = hash_of_topic
         self.assigned: list[dict[TopicIdPartition, None]] = [{} for _ in desired]
         self._sharers: dict[TopicIdPartition, set[int]] = {}
 
@@ -166,7 +183,8 @@ class _Plan:
             yield EFFORT * len(chunk)
         sharers: dict[TopicIdPartition, set[int]] = {}
         for number, member in enumerate(members):
-            for topic_id in [topic for topic in topics if topic in member.target]:
+            for topic_id in in_map_order([topic for topic in topics if topic in member.target], hash_of_id):
+                # Kafka's order depends on the history of the set, if some numbers differ by a multiple of its size.
                 for some_numbers in _chunks(sorted(member.target[topic_id])):
                     for index in some_numbers:
                         if (topic_partition := (topic_id, index)) in assignable:
@@ -178,7 +196,9 @@ class _Plan:
         for chunk in _chunks(partitions):
             unassigned += [topic_partition for topic_partition in chunk if topic_partition not in sharers]
             yield EFFORT * len(chunk)
-        ordered = yield from self._order([*sharers, *unassigned], capacity_for(len(partitions)))
+        ordered = yield from _in_map_order(
+            [*sharers, *unassigned], self._hash_of_topic, capacity=capacity_for(len(partitions)), computed=True
+        )
         for chunk in _chunks(ordered):
             for topic_partition in chunk:
                 self._sharers[topic_partition] = sharers.get(topic_partition) or set()
@@ -195,7 +215,7 @@ class _Plan:
         for number, assigned in enumerate(self.assigned):
             surplus = len(assigned) - self._desired[number]
             if surplus > 0:
-                ordered = yield from self._order(assigned, 0)
+                ordered = yield from _in_map_order(assigned, self._hash_of_topic)
                 for chunk in _chunks(ordered[:surplus]):
                     for partition in chunk:
                         self._take(partition, number)
@@ -208,7 +228,7 @@ class _Plan:
                 sharers = self._sharers[partition]
                 surplus = len(sharers) - self._sharing
                 if surplus > 0:
-                    for number in sorted(sharers)[:surplus]:
+                    for number in in_map_order(sorted(sharers), int)[:surplus]:
                         self._take(partition, number)
             yield EFFORT * len(chunk)
 

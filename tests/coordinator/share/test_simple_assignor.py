@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,6 +26,27 @@ def assign(members: list[Subscriber], ready: dict[UUID, frozenset[int]], *, homo
         except StopIteration as end:
             targets: dict[str, Target] = end.value
             return targets
+
+
+# Inputs and results of `SimpleAssignor` of Apache Kafka 4.4.0; topics are in the order of its set of names.
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "assignments.jsonl").read_text().splitlines()]
+
+
+def target_of(partitions: dict[str, list[int]]) -> Target:
+    return {UUID(topic_id): frozenset(numbers) for topic_id, numbers in partitions.items() if numbers}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_recorded_assignment(case: dict[str, Any]) -> None:
+    ids = {name: UUID(topic_id) for name, (topic_id, _) in case["topics"].items()}
+    members = [
+        Subscriber(member["id"], frozenset(ids[name] for name in member["topics"]), target_of(member["before"]))
+        for member in case["members"]
+    ]
+    names = case["members"][0]["topics"] if case["homogeneous"] else case["topics"]
+    ready = {ids[name]: frozenset(range(case["topics"][name][1])) for name in names}
+    targets = assign(members, ready, homogeneous=case["homogeneous"])
+    assert targets == {member["id"]: target_of(member["after"]) for member in case["members"]}
 
 
 def counts(targets: dict[str, Target]) -> list[int]:

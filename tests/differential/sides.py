@@ -21,7 +21,7 @@ NOBODY: dict[str, Value] = {"generation": 1, "pid": 12345, "epoch": 0, "session"
 """Value of a name that is not bound yet."""
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request without a response."""
 
     number: int
@@ -41,7 +41,7 @@ class Talk:
     def __init__(self, side: Side, client_id: str) -> None:
         self.side = side
         self.client_id = client_id
-        self.pending: RequestQueue[Asked] = RequestQueue()
+        self.pending: RequestQueue[PendingRequest] = RequestQueue()
         self.closed = False
         self._writer: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -55,12 +55,12 @@ class Talk:
         if self._writer is not None and not self.closed:
             self._writer.write(frame)
 
-    def expect(self, correlation_id: int, asked: Asked) -> None:
-        self.side.waiting.add(asked.number)
-        self.pending.add(correlation_id, asked)
+    def expect(self, correlation_id: int, request: PendingRequest) -> None:
+        self.side.waiting.add(request.number)
+        self.pending.add(correlation_id, request)
 
     async def hang_up(self) -> None:
-        self.side.waiting -= {asked.number for asked in self.pending.remove_all()}
+        self.side.waiting -= {request.number for request in self.pending.remove_all()}
         if self._listener is not None:
             self._listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -72,15 +72,15 @@ class Talk:
         try:
             while data := await reader.read(READ_BYTES):
                 for frame in self.pending.split(data):
-                    asked = self.pending.take(frame)
-                    self.side.receive(asked.number, asked.read(frame))
+                    request = self.pending.take(frame)
+                    self.side.receive(request.number, request.read(frame))
         except UnexpectedResponse as error:
             self.side.receive(UNEXPECTED, str(error))
         except ConnectionError:
             pass
         self.closed = True
-        for asked in self.pending.remove_all():
-            self.side.receive(asked.number, CLOSED)
+        for request in self.pending.remove_all():
+            self.side.receive(request.number, CLOSED)
 
 
 class Side:
@@ -107,14 +107,14 @@ class Side:
             # It has no response. A broker that responds to another request has not disconnected.
             api, version, correlation_id = "", 0, talk.pending.next_correlation_id()
             talk.send(write_request("ApiVersions", 0, correlation_id, talk.client_id, {}))
-        talk.expect(correlation_id, Asked(number, api, version))
+        talk.expect(correlation_id, PendingRequest(number, api, version))
 
     async def send(self, number: int, speaker: str, values: Value) -> None:
         """Send a handmade header; its response is read as the oldest ApiVersions."""
         talk = await self._talk(speaker)
         next_id = talk.pending.next_correlation_id()
         frame, correlation_id = write_raw_request(self.fill(values), talk.client_id, next_id)
-        talk.expect(correlation_id, Asked(number, "ApiVersions", 0))
+        talk.expect(correlation_id, PendingRequest(number, "ApiVersions", 0))
         talk.send(frame)
 
     def fill(self, values: Value) -> Value:

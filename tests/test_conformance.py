@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests import conformance
-from tests.conformance import Outcome, Setup, play
+from tests.conformance import Outcome, play
+from tests.conformance_clusters import Setup
 
 FILES = [Path("scenarios/consumer/one.talk"), Path("scenarios/kafka-4.4/consumer/other.talk")]
 

@@ -72,6 +72,11 @@ class RequestQueue(Generic[RequestT]):
             raise UnexpectedResponse(f"its response has correlation id {received} instead of {expected}")
         return self._requests.popleft()[1]
 
+    def remove_all(self) -> Iterator[RequestT]:
+        """Remove the requests one by one, and yield each."""
+        while self._requests:
+            yield self._requests.popleft()[1]
+
 
 def correlation_id_of(frame: bytes) -> int:
     """Return the correlation id of a response frame without its length."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kohort.broker.cluster.retries import MAX_ATTEMPTS, backoff_ms
 from kohort.coordinator.pace import Pace
@@ -19,7 +20,6 @@ from kohort.storage.validation import Rejection, check_batch
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.shared_state import SharedState
     from kohort.coordinator.share_partitions.dead_letters import DeadLetters
     from kohort.coordinator.share_partitions.record_observer import RecordObserver
@@ -45,15 +45,23 @@ class Failure(NamedTuple):
     text: str
 
 
+class Leader(Hashable, Protocol):
+    """The node that leads the records."""
+
+    @property
+    def running(self) -> bool: ...
+
+
 def send(
-    node: Node,
+    cluster: SharedState,
+    leader: Leader,
     partition: SharePartition,
     letters: Sequence[DeadLetters],
     observer: RecordObserver,
     now_ms: int,
 ) -> None:
     """Write dead letters to the topic of the group, and archive their records, also of those that cannot be written."""
-    _Sending(node, partition, letters, observer).attempt(now_ms)
+    _Sending(cluster, leader, partition, letters, observer).attempt(now_ms)
 
 
 def _one_by_one(letters: Sequence[DeadLetters]) -> Iterator[Sequence[DeadLetters]]:
@@ -70,14 +78,19 @@ class _Sending(DelayedOperation):
     Source: Kafka's `ShareGroupDLQStateManager`. All other errors end the attempts there, too.
     """
 
-    __slots__ = ("_attempts", "_cluster", "_config", "_key", "_letters", "_node", "_observer", "_share_partition")
+    __slots__ = ("_attempts", "_cluster", "_config", "_key", "_leader", "_letters", "_observer", "_share_partition")
 
     def __init__(
-        self, node: Node, share_partition: SharePartition, letters: Sequence[DeadLetters], observer: RecordObserver
+        self,
+        cluster: SharedState,
+        leader: Leader,
+        share_partition: SharePartition,
+        letters: Sequence[DeadLetters],
+        observer: RecordObserver,
     ) -> None:
         super().__init__(0)
-        self._node = node
-        self._cluster: SharedState = node.cluster
+        self._cluster = cluster
+        self._leader = leader
         self._share_partition = share_partition
         self._letters = letters
         self._key = share_partition.key
@@ -97,7 +110,7 @@ class _Sending(DelayedOperation):
             if self._attempts < MAX_ATTEMPTS:
                 self.completed = False
                 self.deadline_ms = now_ms + backoff_ms(self._attempts)
-                self._cluster.purgatory.wait(self, (self._node,))
+                self._cluster.purgatory.wait(self, (self._leader,))
                 return
             name = self._config.dead_letter_topic
             target = Failure("no_leader", f"{name}-{target.index} has no leader in {MAX_ATTEMPTS} attempts")
@@ -108,7 +121,7 @@ class _Sending(DelayedOperation):
             work_in_turns(self._cluster.purgatory, self._write_all(target, now_ms), self._archive_one_by_one, now_ms)
 
     def can_complete(self, now_ms: int) -> bool:
-        return not self._node.running
+        return not self._leader.running
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         if expired:
@@ -141,8 +154,11 @@ class _Sending(DelayedOperation):
         The checks and their order are Kafka's (`ProduceRequestHandler.validateDlqTopic`): the prefix applies to
         existing topics, too.
         """
+        self._config = self._share_partition.config
         cluster, name = self._cluster, self._config.dead_letter_topic
         settings, topic = cluster.settings, cluster.topics.by_name(name)
+        if not name:
+            return Failure("topic_name", "the group has no dead-letter topic anymore")
         if cluster.topics.by_id(self._key.topic_id) is None:
             return Failure("topic_deleted", "their topic was deleted")
         if topic is not None and cluster.topics.effective_configs(topic.configs).get(ENABLED) != "true":

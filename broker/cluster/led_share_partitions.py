@@ -133,7 +133,7 @@ class LedSharePartitions:
     def send_dead_letters(self, partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
         from kohort.broker.cluster.dead_letter_topics import send  # not for brokers without dead letters
 
-        send(self._node, partition, letters, self.record_observer, now_ms)
+        send(self._cluster, self._node, partition, letters, self.record_observer, now_ms)
 
     def fenced(self, partition: SharePartition, now_ms: int) -> None:
         self.forget(partition, Progress.FENCED)

@@ -144,6 +144,18 @@ def test_dead_letter_partition_without_leader(shared: SharingLab, lines: StringI
     assert [letter.offset for letter in shared.queue.dead_letters] == [2]
 
 
+def test_dead_letter_topic_removed_while_waiting(shared: SharingLab) -> None:
+    shared.laboratory.topics.create(TOPIC, configs={ENABLED: "true"})
+    topic = shared.laboratory.cluster.topics.by_name(TOPIC)
+    assert topic is not None
+    topic.partitions[0].leader = NO_LEADER
+    reject(shared)
+    shared.queue.configure({"errors.deadletterqueue.topic.name": ""})
+    shared.talk("wait 2000 ms")
+    reason = "the group has no dead-letter topic anymore"
+    assert explain(shared) == f"rejected by ada, delivered once; its dead letter was not written: {reason}"
+
+
 def test_created_topic_has_kafkas_configs(shared: SharingLab) -> None:
     # ShareGroupDLQStateManager.createTopicBuilder of Apache Kafka 4.4.0
     shared.laboratory.cluster.settings.errors_deadletterqueue_auto_create_topics_enable = True
@@ -162,7 +174,7 @@ def test_deleted_source_creates_no_topic(shared: SharingLab) -> None:
     partition, _ = cluster.nodes[0].led_share_partitions.get(shared.queue.id, topic, topic.partitions[0], 0)
     shared.laboratory.topics.delete(shared.topic)
     letters = [DeadLetters(0, 0, 1, REJECTED_MESSAGE)]
-    shared.stage.server.act(partial(send, cluster.nodes[0], partition, letters, UNOBSERVED))
+    shared.stage.server.act(partial(send, cluster, cluster.nodes[0], partition, letters, UNOBSERVED))
     assert cluster.topics.by_name(TOPIC) is None
 
 

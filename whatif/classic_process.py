@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.protocol.consumer_protocol import (
     Assignment,
     Subscription,
@@ -18,8 +19,7 @@ from kohort.whatif.clients.assignors import ASSIGNORS, Subscriber
 from kohort.whatif.clients.classic_group_member import JOINED, OUT, SYNCED, ClassicMember
 from kohort.whatif.clients.client_libraries import LIBRARIES
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.consumer_process import RETRY_MS
-from kohort.whatif.quiet_process import QuietProcess
+from kohort.whatif.consumer_process import RETRY_MS, ConsumerProcess
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
@@ -63,7 +63,7 @@ class AssigningMember(ClassicMember):
         return shares
 
 
-class ClassicProcess(QuietProcess):
+class ClassicProcess(ConsumerProcess):
     """A consumer with the classic protocol, eager or cooperative."""
 
     member: AssigningMember
@@ -93,6 +93,10 @@ class ClassicProcess(QuietProcess):
     def is_settled(self) -> bool:
         return self.member.phase == SYNCED and not self.joining and super().is_settled
 
+    def is_current(self, group: Any) -> bool:
+        is_classic = isinstance(group, ClassicGroup) and group.generation_id == self.member.generation
+        return is_classic and self.member.member_id in group.members
+
     def _poll_protocol(self) -> bool:
         if self.member.phase == OUT and not self.joining:
             self._prepare_join()
@@ -115,8 +119,8 @@ class ClassicProcess(QuietProcess):
             self._join()
 
     def _join(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
+        if self.heartbeat_timer is not None:
+            self.heartbeat_timer.cancel()
         self.joined_at_ms = self.cluster.now_ms
         if not self.member.cooperative or not self.member.member_id:
             self.member.gives_up(self.member.owned)
@@ -186,12 +190,12 @@ class ClassicProcess(QuietProcess):
     # Heartbeats
 
     def _start_heartbeats(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
+        if self.heartbeat_timer is not None:
+            self.heartbeat_timer.cancel()
         delay_ms = self.delay(self.library.heartbeat_delay_ms)
-        self._beat = self.after(self.settings.heartbeat_ms + delay_ms, self._send_heartbeat)
+        self.heartbeat_timer = self.after(self.settings.heartbeat_ms + delay_ms, self.send_heartbeat)
 
-    def _send_heartbeat(self) -> None:
+    def send_heartbeat(self) -> None:
         self._start_heartbeats()
         if self.member.generation >= 0 and self.member.member_id:
             phase = self.member.phase
@@ -212,8 +216,8 @@ class ClassicProcess(QuietProcess):
             return
         if self.member.instance is None:
             self.connection.send(self.member.leave(reason="poll timeout"), lambda _: None)
-        if self._beat is not None:
-            self._beat.cancel()
+        if self.heartbeat_timer is not None:
+            self.heartbeat_timer.cancel()
         self.member.is_refused(E.unknown_member_id)
         self.pending.clear()
         self.joining = False

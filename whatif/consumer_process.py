@@ -6,20 +6,21 @@ An event of a process is a plain callback of the virtual cluster. The protocol i
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.calling import Caller
-from kohort.whatif.clients.client_libraries import LIBRARIES, Library
+from kohort.whatif.clients.client_libraries import LIBRARIES, Library, Span
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.timed_process import TimedProcess
+from kohort.whatif.quiet_time import play_quiet_time
+from kohort.whatif.virtual_cluster import FETCH_MS
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
-    from kohort.whatif.virtual_cluster import Scheduled
+    from kohort.whatif.virtual_cluster import Scheduled, VirtualCluster
 
 RETRY_MS = 100  # retry.backoff.ms
-FETCH_MS = (1, 6)  # from an append to the records at a waiting client
 CLOSE_MS = (1, 8)
 # A refresh of metadata is requested between two polls of the network, after the age is reached, and the next age counts
 # from its response.
@@ -28,12 +29,16 @@ METADATA_DELAY_MS = (150, 450)
 Batch = dict[int, tuple[int, int]]  # first offset and the one after the last, by partition
 
 
-class ConsumerProcess(TimedProcess):
+class ConsumerProcess:
     """A process with one consumer. Subclasses add the protocol."""
 
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:
-        super().__init__(run, name)
-        self.settings = settings
+        self.run, self.name, self.settings = run, name, settings
+        self.cluster: VirtualCluster = run.cluster
+        self.alive = True
+        self.is_frozen = False
+        # A process has its own delays: how often another one draws does not change them.
+        self.draw = Random(run.cluster.random.getrandbits(64)).random
         self.library = self._choose_library(settings)
         self.member = self._new_member()
         self.connection = run.cluster.connect(Caller(name), self.delay)
@@ -47,10 +52,10 @@ class ConsumerProcess(TimedProcess):
         self.next_commit_ms = 0
         self._deferred: list[Callable[[], None]] = []  # work for the application's thread
         self._runs_deferred = False
-        self._wake: Scheduled | None = None
-        self._beat: Scheduled | None = None
-        self._expiry: Scheduled | None = None
-        self._ahead_ms = 0  # the process has played quiet time until then
+        self.wake_timer: Scheduled | None = None
+        self.heartbeat_timer: Scheduled | None = None
+        self.expiry_timer: Scheduled | None = None
+        self.ahead_ms = 0  # the process has played quiet time until then
         startup = self.delay(self.library.startup_ms) if startup_ms is None else startup_ms
         age_ms: int = settings.metadata_ms
         self.metadata_due_ms: int = self.cluster.now_ms + startup + age_ms + self.delay(METADATA_DELAY_MS)
@@ -65,10 +70,6 @@ class ConsumerProcess(TimedProcess):
     def _new_member(self) -> Any:
         raise NotImplementedError
 
-    def _play_quiet_time(self) -> bool:
-        """Play ahead as long as nothing happens to the group. Return False if this is not possible now."""
-        return False
-
     def _poll_protocol(self) -> bool:
         """Perform the work of the group in the application's thread. Return whether records can be read."""
         raise NotImplementedError
@@ -81,9 +82,46 @@ class ConsumerProcess(TimedProcess):
         """Handle an application that does not poll within max.poll.interval.ms."""
         raise NotImplementedError
 
+    def send_heartbeat(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the process only reads, commits and sends heartbeats until something happens to it."""
+        is_undisturbed = not (self.is_frozen or self.stop_requested or self.slow_ms)
+        return is_undisturbed and not self._deferred and self.expiry_timer is None
+
+    def is_current(self, group: Any) -> bool:
+        """Return whether the coordinator has the member in the group as the member knows it."""
+        raise NotImplementedError
+
     def _begin(self) -> None:
         self.next_commit_ms = self.cluster.now_ms + (self.settings.auto_commit_ms or 0)
         self.poll()
+
+    # Time
+
+    def delay(self, span: Span) -> int:
+        """Return a random duration."""
+        low, high = span
+        return low + int(self.draw() * (high - low + 1))
+
+    def after(self, ms: int, call: Callable[[], None]) -> Scheduled:
+        """Schedule a call, which waits while the process is frozen, and is dropped if it ends."""
+        return self.cluster.schedule(ms, lambda: self._run(call))
+
+    def _run(self, call: Callable[[], None]) -> None:
+        if not self.alive:
+            return
+        if self.is_frozen:
+            self.run.frozen_calls.setdefault(self.name, []).append(lambda: self._run(call))
+            return
+        call()
+
+    def thaw(self) -> None:
+        self.is_frozen = False
+        for call in self.run.frozen_calls.pop(self.name, []):
+            call()
 
     # The application's thread
 
@@ -94,9 +132,9 @@ class ConsumerProcess(TimedProcess):
             return
         self.in_poll = True
         self.polled_at_ms = self.cluster.now_ms
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
+        if self.expiry_timer is not None:
+            self.expiry_timer.cancel()
+            self.expiry_timer = None
         self._continue_poll()
 
     def _continue_poll(self) -> None:
@@ -114,15 +152,15 @@ class ConsumerProcess(TimedProcess):
         self._commit_by_interval()
         if not self.in_poll:
             return
-        if can_read and (self._play_quiet_time() or self._take_batch()):
+        if can_read and (play_quiet_time(self) or self._take_batch()):
             return
         self._await_work(can_read)
 
     def _await_work(self, can_read: bool) -> None:
         now_ms = self.cluster.now_ms
-        if self._wake is not None:
-            self._wake.cancel()
-        self._wake = self.after(self._next_wake_ms(can_read, now_ms) - now_ms, self._woken)
+        if self.wake_timer is not None:
+            self.wake_timer.cancel()
+        self.wake_timer = self.after(self._next_wake_ms(can_read, now_ms) - now_ms, self.on_wake)
 
     def _next_wake_ms(self, can_read: bool, now_ms: int) -> int:
         """Return the time at which a poll call that found nothing looks for work again."""
@@ -139,8 +177,8 @@ class ConsumerProcess(TimedProcess):
             wake_ms = min(wake_ms, self.next_commit_ms)
         return max(min(wake_ms, self.metadata_due_ms), now_ms + 1)
 
-    def _woken(self) -> None:
-        self._wake = None
+    def on_wake(self) -> None:
+        self.wake_timer = None
         if not self.in_poll:
             return
         if (self.slow_ms or self.stop_requested) and self.cluster.now_ms >= self.poll_end_ms:
@@ -166,7 +204,7 @@ class ConsumerProcess(TimedProcess):
 
     def wake(self) -> None:
         """Let a waiting poll call look for work: a response has arrived."""
-        if self.in_poll and not self._runs_deferred and self.cluster.now_ms >= self._ahead_ms:
+        if self.in_poll and not self._runs_deferred and self.cluster.now_ms >= self.ahead_ms:
             self._continue_poll()
 
     def in_application(self, call: Callable[[], None]) -> None:
@@ -201,6 +239,12 @@ class ConsumerProcess(TimedProcess):
                 remaining -= count
         return batch
 
+    def return_batch_after(self, ms: int, batch: Batch) -> None:
+        if ms:
+            self.after(ms, lambda: self._return_batch(batch))
+        else:
+            self._return_batch(batch)
+
     def _return_batch(self, batch: Batch) -> None:
         self.in_poll = False
         self.polled_at_ms = self.poll_end_ms - self.run.script.poll_ms  # a long wait consists of several polls
@@ -231,11 +275,15 @@ class ConsumerProcess(TimedProcess):
     def _in_turn(self) -> list[int]:
         """Return the owned partitions in the order in which their records are returned."""
         partitions = sorted(self.read)
-        if self.settings.max_poll_records < 1_000 and len(partitions) > 1:
+        if self.takes_turns():
             turn = self.run.turns.get(self.name, 0) % len(partitions)
             self.run.turns[self.name] = turn + 1
             return partitions[turn:] + partitions[:turn]
         return partitions
+
+    def takes_turns(self) -> bool:
+        """Return whether each poll returns records of the next partition first."""
+        return self.settings.max_poll_records < 1_000 and len(self.read) > 1
 
     def _digest(self, batch: Batch, ms: int) -> None:
         """Process a poisoned record in steps, since it may be removed meanwhile."""
@@ -251,11 +299,11 @@ class ConsumerProcess(TimedProcess):
 
     def _expire_at(self, timeout_ms: int) -> None:
         self.run.end_quiet_time()
-        self._expiry = self.after(max(timeout_ms - self.cluster.now_ms, 0), self._on_poll_timeout)
+        self.expiry_timer = self.after(max(timeout_ms - self.cluster.now_ms, 0), self._on_poll_timeout)
 
     def _record_progress(self, batch: Batch, now_ms: int) -> None:
         for partition, (_, end) in batch.items():
-            self.run.progress.setdefault(partition, []).append((now_ms, end))
+            self.run.progress[partition].append((now_ms, end))
             if partition in self.read:
                 self.pending[partition] = end
         self.run.worked[self.name] = now_ms
@@ -396,6 +444,6 @@ class ConsumerProcess(TimedProcess):
         self.run.record_owners(self.name, set())
 
     def _stop_timers(self) -> None:
-        for timer in (self._wake, self._beat, self._expiry):
+        for timer in (self.wake_timer, self.heartbeat_timer, self.expiry_timer):
             if timer is not None:
                 timer.cancel()

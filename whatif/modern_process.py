@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kohort.coordinator.groups.group import CONSUMER
 from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.client_libraries import JAVA_CONSUMER, LIBRARIES, Library
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from kohort.whatif.clients.group_member import Said
-from kohort.whatif.consumer_process import RETRY_MS
-from kohort.whatif.quiet_process import QuietProcess
+from kohort.whatif.consumer_process import RETRY_MS, ConsumerProcess
 
 if TYPE_CHECKING:
     from kohort.whatif.played_settings import Settings
 
 
-class ConsumerProtocolProcess(QuietProcess):
+class ConsumerProtocolProcess(ConsumerProcess):
     """A consumer with the consumer protocol (KIP-848)."""
 
     member: ConsumerMember
@@ -24,7 +24,8 @@ class ConsumerProtocolProcess(QuietProcess):
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:
         self.in_flight = False
         self.reconciling = False
-        self.is_stale = False  # it was not polled in time, and has remaining the group
+        self.reports_soon = False  # it has accepted an assignment, and waits for a response before it reports that
+        self.is_stale = False  # it was not polled in time, and has left the group
         super().__init__(run, name, settings, startup_ms)
 
     def _choose_library(self, settings: Settings) -> Library:
@@ -50,7 +51,12 @@ class ConsumerProtocolProcess(QuietProcess):
     def is_settled(self) -> bool:
         member = self.member
         has_target = member.epoch > 0 and member.has_assignment and member.owned == member.told
-        return has_target and not self.reconciling and not self.is_stale and super().is_settled
+        is_busy = self.reconciling or self.reports_soon or self.is_stale
+        return has_target and not is_busy and super().is_settled
+
+    def is_current(self, group: Any) -> bool:
+        member = group.members.get(self.member.member_id) if group.group_type == CONSUMER else None
+        return member is not None and member.current.epoch == self.member.epoch
 
     def _poll_protocol(self) -> bool:
         if self.is_stale:
@@ -65,13 +71,13 @@ class ConsumerProtocolProcess(QuietProcess):
         if self.in_flight:
             return
         self.in_flight = True
-        if self._beat is not None:
-            self._beat.cancel()
+        if self.heartbeat_timer is not None:
+            self.heartbeat_timer.cancel()
         delay_ms = self.delay(self.library.heartbeat_delay_ms)
-        self._beat = self.after(self.settings.heartbeat_ms + delay_ms, self._send_heartbeat)
+        self.heartbeat_timer = self.after(self.settings.heartbeat_ms + delay_ms, self.send_heartbeat)
         self.connection.send(request, lambda error: self._run(lambda: self._answered(error)))
 
-    def _send_heartbeat(self) -> None:
+    def send_heartbeat(self) -> None:
         if self.is_stale:
             return
         member = self.member
@@ -91,7 +97,7 @@ class ConsumerProtocolProcess(QuietProcess):
             if error in (E.unknown_member_id, E.fenced_member_epoch):
                 self.run.moved_later(self, "lost")
                 self.in_application(self.own)
-            self.after(RETRY_MS, self._send_heartbeat)
+            self.after(RETRY_MS, self.send_heartbeat)
             return
         if self.member.owned != self.member.told or (self.member.epoch > 0 and not self.member.has_assignment):
             self._reconcile()
@@ -144,10 +150,15 @@ class ConsumerProtocolProcess(QuietProcess):
         self.run.moved(self.name, "assigned")
         self.own()
         if self.in_flight:
-            self.after(2, lambda: self._send(member.beat(topic_partitions=member.as_request())))
+            self.reports_soon = True
+            self.after(2, self._report)
         else:
             self._send(request)
         self.after(0, self.wake)
+
+    def _report(self) -> None:
+        self.reports_soon = False
+        self._send(self.member.beat(topic_partitions=self.member.as_request()))
 
     def _on_poll_timeout(self) -> None:
         """Leave the group until the next poll."""
@@ -156,8 +167,8 @@ class ConsumerProtocolProcess(QuietProcess):
         self.is_stale = True
         request = self.member.leave() if self.member.instance is None else self.member.step_out()
         self.connection.send(request, lambda _: None)
-        if self._beat is not None:
-            self._beat.cancel()
+        if self.heartbeat_timer is not None:
+            self.heartbeat_timer.cancel()
         self.in_flight = False
         self.reconciling = False
         self._deferred.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -21,7 +22,6 @@ from kohort.whatif.cost_figures import (
 )
 from kohort.whatif.modern_process import ConsumerProtocolProcess
 from kohort.whatif.played_settings import Settings
-from kohort.whatif.quiet_process import QuietProcess
 from kohort.whatif.script import Event, Script
 from kohort.whatif.virtual_cluster import GROUP, VirtualCluster
 
@@ -55,10 +55,10 @@ class Run:
         self.script, self.settings = script, settings
         self.group_id = GROUP
         self.cluster = VirtualCluster(settings, script.topic, script.partitions, Random(seed))
-        self.processes: dict[str, QuietProcess] = {}
+        self.processes: dict[str, ConsumerProcess] = {}
         self.poison: Poison | None = None
-        self.progress: dict[int, list[tuple[int, int]]] = {}
-        self.commits: dict[int, list[tuple[int, int]]] = {}
+        self.progress: dict[int, list[tuple[int, int]]] = defaultdict(list)  # finished batches: time and next offset
+        self.commits: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.worked: dict[str, int] = {}  # when a member finished its last batch
         self.read_to: dict[int, int] = {}
         self.read_again: list[tuple[int, int]] = []
@@ -81,7 +81,7 @@ class Run:
 
     def commit(self, offsets: Mapping[int, int], now_ms: int) -> None:
         for partition, offset in offsets.items():
-            self.commits.setdefault(partition, []).append((now_ms, offset))
+            self.commits[partition].append((now_ms, offset))
 
     def moved(self, name: str, kind: str) -> None:
         """Record a callback about partitions in a member."""
@@ -96,13 +96,25 @@ class Run:
 
     # Quiet time
 
-    def quiet_until_ms(self) -> int:
-        """Return the time until which members only read, commit and send heartbeats; the current time if they don't."""
+    def quiet_until_ms(self, process: ConsumerProcess) -> int:
+        """Return the time until which a process only reads, commits and sends heartbeats; now if it does not."""
         now_ms = self.cluster.now_ms
-        if self._quiet_until_ms <= now_ms and self.plays_quiet_time_ahead and self._is_quiet():
-            number = bisect_right(self._event_times, now_ms)
-            self._quiet_until_ms = self._event_times[number] if number < len(self._event_times) else self.script.end_ms
-        return max(self._quiet_until_ms, now_ms)
+        if self._quiet_until_ms > now_ms:
+            return self._quiet_until_ms
+        if not self.plays_quiet_time_ahead or self.poison is not None:
+            return now_ms
+        number = bisect_right(self._event_times, now_ms)
+        until_ms = self._event_times[number] if number < len(self._event_times) else self.script.end_ms
+        if self._is_quiet():
+            self._quiet_until_ms = until_ms
+            return until_ms
+        # A member learns of a rebalance with its heartbeat. Before that, only a timeout can end its membership.
+        group = self.cluster.coordinator.groups.get(GROUP)
+        if group is None or process.heartbeat_timer is None or not process.is_settled or not process.is_current(group):
+            return now_ms
+        if group.state_name != STABLE and self.cluster.purgatory.next_wakeup_ms is not None:
+            until_ms = min(until_ms, self.cluster.purgatory.next_wakeup_ms)
+        return max(min(until_ms, process.heartbeat_timer.at_ms), now_ms)
 
     def end_quiet_time(self) -> None:
         self._quiet_until_ms = 0
@@ -110,7 +122,7 @@ class Run:
     def _is_quiet(self) -> bool:
         """Return whether all members of the group are settled and own all partitions."""
         group = self.cluster.coordinator.groups.get(GROUP)
-        if group is None or group.state_name != STABLE or self.poison is not None:
+        if group is None or group.state_name != STABLE:
             return False
         alive = [process for process in self.processes.values() if process.alive]
         # The coordinator has more members if one was killed, and fewer if one has not joined.

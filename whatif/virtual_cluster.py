@@ -28,6 +28,7 @@ EPOCH_MS = 1_700_000_000_000  # the wall clock at time 0
 GROUP = "group"
 REQUEST_MS = (1, 2)  # a request or a response under way
 WRITE_MS = 1  # a write to the offsets topic
+FETCH_MS = (1, 6)  # from an append to the records at a waiting client
 
 
 class Scheduled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -89,8 +90,9 @@ def settling_ms(moves: Iterable[int], disturbances: Sequence[int], end: int) -> 
     total = 0
     ordered = sorted(moves)
     for begin, until in zip(disturbances, [*disturbances[1:], end], strict=True):
-        inside = [ms for ms in ordered if begin <= ms < until]
-        total += inside[-1] - begin if inside else 0
+        number = bisect_left(ordered, until)
+        if number and ordered[number - 1] >= begin:
+            total += ordered[number - 1] - begin
     return total
 
 

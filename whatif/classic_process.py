@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.protocol.consumer_protocol import (
     Assignment,
     Subscription,
@@ -93,15 +92,14 @@ class ClassicProcess(ConsumerProcess):
     def is_settled(self) -> bool:
         return self.member.phase == SYNCED and not self.joining and super().is_settled
 
-    def is_current(self, group: Any) -> bool:
-        is_classic = isinstance(group, ClassicGroup) and group.generation_id == self.member.generation
-        return is_classic and self.member.member_id in group.members
+    def is_current(self) -> bool:
+        group, member = self.cluster.coordinator.classic_group(self.run.group_id), self.member
+        return group is not None and group.generation_id == member.generation and member.member_id in group.members
 
-    def _poll_protocol(self) -> bool:
+    def _poll_protocol(self) -> None:
+        # An eager member revokes its partitions. A cooperative one reads on during the rebalance.
         if self.member.phase == OUT and not self.joining:
             self._prepare_join()
-        # An eager member has revoked its partitions. A cooperative one reads on during the rebalance.
-        return self.has_positions
 
     def _can_commit(self) -> bool:
         """Return False in Java during a rebalance; librdkafka sends the request, which waits (`Connection`)."""
@@ -130,9 +128,9 @@ class ClassicProcess(ConsumerProcess):
     def _handle(self, deliver: Callable[[], None]) -> None:
         """Run the delivery of a response to a join or sync in the thread of the library that does it."""
         if self.library.joins_in_poll:
-            self._run(lambda: self.in_application(deliver))
+            self.clock.run(lambda: self.in_application(deliver))
         else:
-            self._run(deliver)
+            self.clock.run(deliver)
 
     def _joined(self, error: E) -> None:
         if error is E.none:
@@ -141,7 +139,7 @@ class ClassicProcess(ConsumerProcess):
         elif error is E.member_id_required:
             self.connection.send(self.member.join(), self._joined, self._handle)
         elif error in (E.inconsistent_group_protocol, E.invalid_session_timeout, E.fenced_instance_id):
-            self.fail()
+            self.end()
         else:
             self._retry()
 
@@ -199,7 +197,7 @@ class ClassicProcess(ConsumerProcess):
         self._start_heartbeats()
         if self.member.generation >= 0 and self.member.member_id:
             phase = self.member.phase
-            self.connection.send(self.member.beat(), lambda error: self._run(lambda: self._beaten(error, phase)))
+            self.connection.send(self.member.beat(), lambda error: self.clock.run(lambda: self._beaten(error, phase)))
 
     def _beaten(self, error: E, phase: str) -> None:
         if error is E.none:

@@ -6,13 +6,13 @@ An event of a process is a plain callback of the virtual cluster. The protocol i
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.whatif.clients.calling import Caller
-from kohort.whatif.clients.client_libraries import LIBRARIES, Library, Span
+from kohort.whatif.clients.client_libraries import JAVA_CONSUMER, LIBRARIES
 from kohort.whatif.clients.group_member import Said
+from kohort.whatif.process_clock import ProcessClock
 from kohort.whatif.quiet_time import play_quiet_time
 from kohort.whatif.virtual_cluster import FETCH_MS
 
@@ -35,11 +35,10 @@ class ConsumerProcess:
     def __init__(self, run: Any, name: str, settings: Settings, startup_ms: int | None = None) -> None:
         self.run, self.name, self.settings = run, name, settings
         self.cluster: VirtualCluster = run.cluster
-        self.alive = True
-        self.is_frozen = False
-        # A process has its own delays: how often another one draws does not change them.
-        self.draw = Random(run.cluster.random.getrandbits(64)).random
-        self.library = self._choose_library(settings)
+        self.clock = ProcessClock(run.cluster)
+        self.delay, self.after = self.clock.delay, self.clock.after
+        is_java_consumer = settings.is_consumer and settings.library == "java"
+        self.library = JAVA_CONSUMER if is_java_consumer else LIBRARIES[settings.library]
         self.member = self._new_member()
         self.connection = run.cluster.connect(Caller(name), self.delay)
         self.in_poll = False
@@ -64,14 +63,11 @@ class ConsumerProcess:
 
     # To be defined by a protocol
 
-    def _choose_library(self, settings: Settings) -> Library:
-        return LIBRARIES[settings.library]
-
     def _new_member(self) -> Any:
         raise NotImplementedError
 
-    def _poll_protocol(self) -> bool:
-        """Perform the work of the group in the application's thread. Return whether records can be read."""
+    def _poll_protocol(self) -> None:
+        """Perform the work of the group in the application's thread."""
         raise NotImplementedError
 
     def _leave(self) -> Said | None:
@@ -88,40 +84,16 @@ class ConsumerProcess:
     @property
     def is_settled(self) -> bool:
         """Whether the process only reads, commits and sends heartbeats until something happens to it."""
-        is_undisturbed = not (self.is_frozen or self.stop_requested or self.slow_ms)
+        is_undisturbed = not (self.clock.is_frozen or self.stop_requested or self.slow_ms)
         return is_undisturbed and not self._deferred and self.expiry_timer is None
 
-    def is_current(self, group: Any) -> bool:
-        """Return whether the coordinator has the member in the group as the member knows it."""
+    def is_current(self) -> bool:
+        """Return whether the coordinator has the member in the generation or epoch that the member has."""
         raise NotImplementedError
 
     def _begin(self) -> None:
         self.next_commit_ms = self.cluster.now_ms + (self.settings.auto_commit_ms or 0)
         self.poll()
-
-    # Time
-
-    def delay(self, span: Span) -> int:
-        """Return a random duration."""
-        low, high = span
-        return low + int(self.draw() * (high - low + 1))
-
-    def after(self, ms: int, call: Callable[[], None]) -> Scheduled:
-        """Schedule a call, which waits while the process is frozen, and is dropped if it ends."""
-        return self.cluster.schedule(ms, lambda: self._run(call))
-
-    def _run(self, call: Callable[[], None]) -> None:
-        if not self.alive:
-            return
-        if self.is_frozen:
-            self.run.frozen_calls.setdefault(self.name, []).append(lambda: self._run(call))
-            return
-        call()
-
-    def thaw(self) -> None:
-        self.is_frozen = False
-        for call in self.run.frozen_calls.pop(self.name, []):
-            call()
 
     # The application's thread
 
@@ -139,7 +111,7 @@ class ConsumerProcess:
 
     def _continue_poll(self) -> None:
         """Look for work in the poll call: on entry, and when something has woken it."""
-        if not self.in_poll or not self.alive:
+        if not self.in_poll or not self.clock.alive:
             return
         self._runs_deferred = True
         while self._deferred and self.in_poll:
@@ -148,29 +120,32 @@ class ConsumerProcess:
         if not self.in_poll:
             return
         self._refresh_metadata()
-        can_read = self._poll_protocol()
+        self._poll_protocol()
         self._commit_by_interval()
         if not self.in_poll:
             return
-        if can_read and (play_quiet_time(self) or self._take_batch()):
+        if self.read and play_quiet_time(self):
             return
-        self._await_work(can_read)
+        if self.read and (batch := self._next_batch(self.cluster.now_ms)):
+            self.return_batch(batch)
+        else:
+            self.await_work()
 
-    def _await_work(self, can_read: bool) -> None:
-        now_ms = self.cluster.now_ms
+    def await_work(self) -> None:
+        """Let the poll call wait for records, a timer, or its timeout if the application is to do something else."""
         if self.wake_timer is not None:
             self.wake_timer.cancel()
-        self.wake_timer = self.after(self._next_wake_ms(can_read, now_ms) - now_ms, self.on_wake)
+        now_ms = self.cluster.now_ms
+        self.wake_timer = self.after(self._next_wake_ms(now_ms) - now_ms, self.on_wake)
 
-    def _next_wake_ms(self, can_read: bool, now_ms: int) -> int:
+    def _next_wake_ms(self, now_ms: int) -> int:
         """Return the time at which a poll call that found nothing looks for work again."""
         wake_ms: int = now_ms + 60_000
-        if can_read:
-            for partition, offset in self.read.items():
-                times = self.run.script.arrivals.get(partition)
-                if times is not None and offset < len(times):
-                    arrival_ms = times[offset] + self.delay(FETCH_MS)
-                    wake_ms = min(wake_ms, max(arrival_ms, self.ready_ms[partition]))
+        for partition, offset in self.read.items():
+            times = self.run.script.arrivals.get(partition)
+            if times is not None and offset < len(times):
+                arrival_ms = times[offset] + self.delay(FETCH_MS)
+                wake_ms = min(wake_ms, max(arrival_ms, self.ready_ms[partition]))
         if self.slow_ms or self.stop_requested:
             wake_ms = min(wake_ms, self.poll_end_ms)
         if self.settings.auto_commit_ms:
@@ -198,10 +173,6 @@ class ConsumerProcess:
         slow, self.slow_ms = self.slow_ms, 0
         self._work(slow, self.poll)
 
-    def stop_waiting(self) -> None:
-        """Let a waiting poll call return at its timeout."""
-        self._await_work(self.has_positions)
-
     def wake(self) -> None:
         """Let a waiting poll call look for work: a response has arrived."""
         if self.in_poll and not self._runs_deferred and self.cluster.now_ms >= self.ahead_ms:
@@ -218,13 +189,6 @@ class ConsumerProcess:
         self._expect_expiry(ms)
         self.after(ms, on_done)
 
-    def _take_batch(self) -> bool:
-        """Return records to the application, and let it work on them. Return False without records."""
-        batch = self._next_batch(self.cluster.now_ms)
-        if batch:
-            self._return_batch(batch)
-        return bool(batch)
-
     def _next_batch(self, now_ms: int) -> Batch:
         script, arrivals = self.run.script, self.run.script.arrivals
         batch: Batch = {}
@@ -239,13 +203,7 @@ class ConsumerProcess:
                 remaining -= count
         return batch
 
-    def return_batch_after(self, ms: int, batch: Batch) -> None:
-        if ms:
-            self.after(ms, lambda: self._return_batch(batch))
-        else:
-            self._return_batch(batch)
-
-    def _return_batch(self, batch: Batch) -> None:
+    def return_batch(self, batch: Batch) -> None:
         self.in_poll = False
         self.polled_at_ms = self.poll_end_ms - self.run.script.poll_ms  # a long wait consists of several polls
         work_ms = self.slow_ms + self._read_batch(batch, self.cluster.now_ms)
@@ -261,15 +219,13 @@ class ConsumerProcess:
 
     def _read_batch(self, batch: Batch, now_ms: int) -> int:
         """Move the positions behind a batch. Return the time that the work on it takes."""
+        script = self.run.script
         records = 0
         for partition, (first, end) in batch.items():
             self.read[partition] = end
             records += end - first
             self.run.count_read(partition, first, end, now_ms)
-        return self._work_ms(records)
-
-    def _work_ms(self, records: int) -> int:
-        work_ms: int = self.run.script.work_ms + records * self.run.script.work_per_record_ms
+        work_ms: int = script.work_ms + records * script.work_per_record_ms
         return work_ms
 
     def _in_turn(self) -> list[int]:
@@ -338,7 +294,7 @@ class ConsumerProcess:
             on_done()
             return
         request = member.commit_all(self.run.script.topic, offsets)
-        self.connection.send(request, lambda error: self._run(lambda: answered(error)))
+        self.connection.send(request, lambda error: self.clock.run(lambda: answered(error)))
 
     def _can_commit(self) -> bool:
         """Return whether the library sends a commit now."""
@@ -367,7 +323,7 @@ class ConsumerProcess:
                     self.pending = offsets | self.pending
 
             request = self.member.commit_all(self.run.script.topic, offsets)
-            self.connection.send(request, lambda error: self._run(lambda: answered(error)))
+            self.connection.send(request, lambda error: self.clock.run(lambda: answered(error)))
 
     # Partitions
 
@@ -404,11 +360,7 @@ class ConsumerProcess:
         """Request the application to close its consumer. It notices when its poll returns."""
         self.stop_requested = True
         if self.in_poll:
-            self.stop_waiting()
-
-    @property
-    def has_positions(self) -> bool:
-        return bool(self.read)
+            self.await_work()
 
     def close(self) -> None:
         """Close the consumer: commit, revoke, leave."""
@@ -422,22 +374,16 @@ class ConsumerProcess:
             self.run.moved(self.name, "revoked")
         request = self._leave()
         if request is None:
-            self._end()
+            self.end()
         else:
-            self.connection.send(request, lambda _: self._end())
+            self.connection.send(request, lambda _: self.end())
             if self.connection.pending:
-                self.after(5_000, self._end)
+                self.after(5_000, self.end)
         self._stop_timers()
 
-    def kill(self) -> None:
-        self._end()
-
-    def fail(self) -> None:
-        """End with a fatal error: the application stops reading."""
-        self._end()
-
-    def _end(self) -> None:
-        self.alive = False
+    def end(self) -> None:
+        """End at once: the process was killed, or its application stops reading because of a fatal error."""
+        self.clock.alive = False
         self.run.end_quiet_time()
         self._stop_timers()
         self.connection.close()

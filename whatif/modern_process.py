@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kohort.coordinator.groups.group import CONSUMER
 from kohort.protocol.errors import ErrorCode as E
-from kohort.whatif.clients.client_libraries import JAVA_CONSUMER, LIBRARIES, Library
 from kohort.whatif.clients.consumer_group_member import ConsumerMember
 from kohort.whatif.clients.group_member import Said
 from kohort.whatif.consumer_process import RETRY_MS, ConsumerProcess
@@ -27,9 +25,6 @@ class ConsumerProtocolProcess(ConsumerProcess):
         self.reports_soon = False  # it has accepted an assignment, and waits for a response before it reports that
         self.is_stale = False  # it was not polled in time, and has left the group
         super().__init__(run, name, settings, startup_ms)
-
-    def _choose_library(self, settings: Settings) -> Library:
-        return JAVA_CONSUMER if settings.library == "java" else LIBRARIES[settings.library]
 
     def _new_member(self) -> ConsumerMember:
         return ConsumerMember(
@@ -54,16 +49,16 @@ class ConsumerProtocolProcess(ConsumerProcess):
         is_busy = self.reconciling or self.reports_soon or self.is_stale
         return has_target and not is_busy and super().is_settled
 
-    def is_current(self, group: Any) -> bool:
-        member = group.members.get(self.member.member_id) if group.group_type == CONSUMER else None
+    def is_current(self) -> bool:
+        group = self.cluster.coordinator.consumer_group(self.run.group_id)
+        member = None if group is None else group.members.get(self.member.member_id)
         return member is not None and member.current.epoch == self.member.epoch
 
-    def _poll_protocol(self) -> bool:
+    def _poll_protocol(self) -> None:
         if self.is_stale:
             self.is_stale = False
             self.own()
             self._send(self.member.join())
-        return self.has_positions
 
     # Heartbeats
 
@@ -75,7 +70,7 @@ class ConsumerProtocolProcess(ConsumerProcess):
             self.heartbeat_timer.cancel()
         delay_ms = self.delay(self.library.heartbeat_delay_ms)
         self.heartbeat_timer = self.after(self.settings.heartbeat_ms + delay_ms, self.send_heartbeat)
-        self.connection.send(request, lambda error: self._run(lambda: self._answered(error)))
+        self.connection.send(request, lambda error: self.clock.run(lambda: self._answered(error)))
 
     def send_heartbeat(self) -> None:
         if self.is_stale:
@@ -91,7 +86,7 @@ class ConsumerProtocolProcess(ConsumerProcess):
         if self.is_stale:
             return
         if error in (E.unreleased_instance_id, E.unsupported_assignor, E.group_id_not_found, E.invalid_request):
-            self.fail()
+            self.end()
             return
         if error is not E.none:
             if error in (E.unknown_member_id, E.fenced_member_epoch):

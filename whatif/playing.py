@@ -64,7 +64,6 @@ class Run:
         self.read_again: list[tuple[int, int]] = []
         self.moves: list[int] = []
         self.owners: list[tuple[int, str, tuple[int, ...]]] = []
-        self.frozen_calls: dict[str, list[Callable[[], None]]] = {}
         self.turns: dict[str, int] = {}
         self.plays_quiet_time_ahead = True  # False: each step is an event
         self._quiet_until_ms = 0
@@ -110,7 +109,7 @@ class Run:
             return until_ms
         # A member learns of a rebalance with its heartbeat. Before that, only a timeout can end its membership.
         group = self.cluster.coordinator.groups.get(GROUP)
-        if group is None or process.heartbeat_timer is None or not process.is_settled or not process.is_current(group):
+        if group is None or process.heartbeat_timer is None or not process.is_settled or not process.is_current():
             return now_ms
         if group.state_name != STABLE and self.cluster.purgatory.next_wakeup_ms is not None:
             until_ms = min(until_ms, self.cluster.purgatory.next_wakeup_ms)
@@ -124,7 +123,7 @@ class Run:
         group = self.cluster.coordinator.groups.get(GROUP)
         if group is None or group.state_name != STABLE:
             return False
-        alive = [process for process in self.processes.values() if process.alive]
+        alive = [process for process in self.processes.values() if process.clock.alive]
         # The coordinator has more members if one was killed, and fewer if one has not joined.
         if len(alive) != len(group.members) or not all(process.is_settled for process in alive):
             return False
@@ -187,7 +186,7 @@ class Run:
                 self.poison = Poison(event.partition, offset, event.ms)
             case "cure":
                 self.poison = None
-            case _ if process is None or not process.alive:
+            case _ if process is None or not process.clock.alive:
                 return
             case "stop":
                 if event.is_exact:
@@ -196,16 +195,16 @@ class Run:
                 else:
                     process.stop()
             case "kill":
-                process.kill()
+                process.end()
             case "restart":
                 self._restart(event)
             case "slow":
                 process.slow_ms = event.ms
                 if process.in_poll:
-                    process.stop_waiting()
+                    process.await_work()
             case "pause":
-                process.is_frozen = True
-                self.cluster.schedule(event.ms, process.thaw)
+                process.clock.is_frozen = True
+                self.cluster.schedule(event.ms, process.clock.thaw)
 
     def _result(self) -> Played:
         script = self.script

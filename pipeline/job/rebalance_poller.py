@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.error_log import ErrorLog
@@ -16,6 +17,8 @@ from kohort.pipeline.sources.source_groups import SourceGroups
 
 LOOK_EVERY_S = 2.0
 CHECK_MS = 60_000  # interval at which permissions are checked
+
+ResultT = TypeVar("ResultT")
 
 
 class GroupWatch:
@@ -40,18 +43,23 @@ class GroupWatch:
 
     def look(self, now_ms: int) -> None:
         """Poll once; the streams report an unreachable cluster."""
+        cluster_state = self._query(self._source.look)
+        if cluster_state is not None:
+            if cluster_state.closed:
+                self._errors.add(f"cannot detect open rebalances: {cluster_state.closed}")
+            for alert in self._rebalances.look(now_ms, cluster_state.groups, cluster_state.silent):
+                self._tell(Message.of(alert))
+        self._query(lambda: self._check_permissions(now_ms))
+
+    def _query(self, function: Callable[[], ResultT]) -> ResultT | None:
+        """Return the function's result, or None if the cluster cannot be queried."""
         try:
-            cluster_state = self._source.look()
-            self._check_permissions(now_ms)
+            return function()
         except OSError:
-            return
+            return None
         except (LookupError, TypeError, ValueError) as error:
             self._errors.add(f"cannot detect open rebalances: invalid response from the cluster ({error!r})")
-            return
-        if cluster_state.closed:
-            self._errors.add(f"cannot detect open rebalances: {cluster_state.closed}")
-        for alert in self._rebalances.look(now_ms, cluster_state.groups, cluster_state.silent):
-            self._tell(Message.of(alert))
+            return None
 
     def _check_permissions(self, now_ms: int) -> None:
         names = self._group_names()

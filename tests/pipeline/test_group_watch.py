@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ class Scripted(SourceGroups):
             raise self.next
         return self.next
 
+    def find_denied(self, names: Sequence[str]) -> list[str]:
+        raise WireError("no response")
+
 
 class Watched:
     def __init__(self) -> None:
@@ -70,6 +74,15 @@ def test_cluster_failures_do_not_end_watch() -> None:
     for second in range(40):
         watched.watch.look(START_MS + 60_000 + 1_000 * second)
     assert [(each.kind, each.severity) for each in watched.told] == [("rebalance_open", "warning")]
+
+
+def test_failed_permission_check_keeps_look() -> None:
+    source, messages = Scripted(), list[Message]()
+    source.next = SeenCluster([SeenGroup("orders", PREPARING, "b:1", (SeenMember("c-1-id", "c-1", "/10.0.0.7"),))])
+    rebalances = OpenRebalances(lambda _: {}, open_ms=0)
+    watch = GroupWatch(source, rebalances, messages.append, print, group_names=lambda: ["orders"])
+    watch.look(START_MS)  # checks permissions, without a response
+    assert rebalances.states == {"orders": PREPARING}
 
 
 def test_event_log_shows_open_rebalance(tmp_path: Path) -> None:

@@ -25,6 +25,10 @@ class LogBatch(NamedTuple):
     last_offset: int
 
 
+class AbortedBatchNotInFlight(Exception):
+    """An aborted batch that begins before all in-flight ones: its records are acquired, but the fetch fails."""
+
+
 class AcquireRequest(NamedTuple):
     """Limits of a member's fetch."""
 
@@ -61,6 +65,9 @@ def acquiring(
     Args:
         aborted: Batches of aborted transactions among those read, if the group reads committed records only. They are
             archived, and not delivered.
+
+    Raises:
+        AbortedBatchNotInFlight: If the start of the share partition is in the middle of an aborted batch.
     """
     in_flight = partition.in_flight
     if partition.progress is not Progress.ACTIVE or request.max_records <= 0 or not read:
@@ -165,6 +172,9 @@ class _Acquisition:
 
     def _archive_aborted(self) -> Generator[None, None, None]:
         in_flight = self._in_flight
+        if self._aborted and self.entries and in_flight.batch_at_or_before(self._aborted[0].first_offset) < 0:
+            self._aborted = ()  # its records stay acquired
+            raise AbortedBatchNotInFlight
         for batch in self._aborted:
             for part in in_flight.slices(batch.first_offset, batch.last_offset, cut=True):
                 for index in part:

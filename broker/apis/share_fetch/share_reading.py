@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.broker.apis.share_fetch.read_batches import ReadBatches
 from kohort.coordinator.pace import Pace
-from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring, needs_no_more
+from kohort.coordinator.share_partitions.acquiring import (
+    AbortedBatchNotInFlight,
+    AcquireRequest,
+    acquiring,
+    needs_no_more,
+)
 from kohort.coordinator.share_partitions.share_partition import Progress
 from kohort.protocol.errors import ErrorCode
 from kohort.security.rights import READ_TOPIC
@@ -230,10 +235,20 @@ class ShareReading:
                 yield
         if not final and not failed and not (yield from self._is_enough(ready, pace)):
             return False
-        yield from self._read((read_before, read_now), now_ms, pace)
+        try:
+            yield from self._read((read_before, read_now), now_ms, pace)
+        except AbortedBatchNotInFlight:
+            self._fail_all(read_before + read_now)
         if final:
             yield from self._report_problems(pace)
         return True
+
+    def _fail_all(self, parts: list[ReadPartition]) -> None:
+        """Fail all partitions that are read, as Kafka does. What they acquired stays locked."""
+        for part in parts:
+            part.error, part.acquired, part.records = ErrorCode.unknown_server_error, None, []
+        text = "a fetch failed because its start offset is in the middle of an aborted batch, as in Kafka"
+        self._node.cluster.warn(self._group_id, text, group=self._group_id)
 
     def _report_problems(self, pace: Pace) -> Task[None]:
         """Set the errors of share partitions that could not be initialized, as Kafka does at the deadline (4.3.0)."""

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, cast
 
 from kohort.base.forking import Address, unwatch_forks, watch_forks
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation
+from kohort.client.group_describing import DESCRIBE_VERSIONS
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.sasl import LoginError
 from kohort.client.security import Security
@@ -18,10 +19,7 @@ SPOKEN: Final = {
     "metadata": 12,
     "list_offsets": 8,
     "find_coordinator": 4,
-    "describe_groups": 6,
-    "consumer_group_describe": 1,
-    "share_group_describe": 1,
-    "streams_group_describe": 0,
+    **DESCRIBE_VERSIONS,
 }
 """APIs that the proxy itself uses, with their newest versions."""
 

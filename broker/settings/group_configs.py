@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kohort.coordinator.groups.group import SHARE, STREAMS
+from kohort.coordinator.groups.group_types import MODERN_TYPES, GroupType, import_code
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import CURRENT, rules_of
 from kohort.storage.config_types import (
@@ -28,7 +31,6 @@ from kohort.storage.config_types import (
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.consumer_config import ConsumerConfig
     from kohort.coordinator.share.share_config import ShareConfig
     from kohort.coordinator.streams.streams_config import StreamsConfig
 
@@ -82,13 +84,20 @@ def _tags(name: str, value: str) -> str | None:
 _DEAD_LETTER_TOPIC = Values(STRING, _dead_letter_topic, "a topic name that does not begin with __")
 _TAGS = Values(LIST, _tags, "a list of different tags")
 
+# Fields of a group's settings (`ShareConfig`) whose setting has a different name.
+_OTHER_NAMES = {
+    "dead_letter_topic": "errors.deadletterqueue.topic.name",
+    "copies_dead_letters": "errors.deadletterqueue.copy.record.enable",
+    "rack_aware_tags": "streams.rack.aware.assignment.tags",
+}
+
+_TYPES = tuple(row.name for row in MODERN_TYPES)
+
 # All settings of groups, by name.
 GROUP_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
     for config in (
-        *_timing("consumer"),
-        *_timing("share"),
-        *_timing("streams"),
+        *(config for kind in _TYPES for config in _timing(kind)),
         Setting(
             "share.auto.offset.reset",
             _OFFSET_RESET,
@@ -157,7 +166,7 @@ GROUP_CONFIGS: dict[str, Setting[Any]] = {
                 since="4.4",
                 is_described=False,
             )
-            for kind in ("consumer", "share", "streams")
+            for kind in _TYPES
         ),
         _warming_up("streams.task.offset.interval.ms", 60_000, 15_000, "Interval in which members send task offsets."),
         _warming_up("streams.acceptable.recovery.lag", 10_000, 0, "Lag at which a warm-up task is up to date."),
@@ -274,15 +283,11 @@ class GroupConfigs:
             bound.broker_setting: int(broker_settings.get(bound.broker_setting, bound.default)) for bound in _BOUNDS
         }
         self._configs: dict[str, dict[str, str]] = {}
-        self.consumer_config = _Effective(self._configs, self._consumer_config)
-        self.share_config = _Effective(self._configs, self._share_config)
-        self.streams_config = _Effective(self._configs, self._streams_config)
+        self._by_type = {row.name: _Effective(self._configs, partial(self._effective, row)) for row in MODERN_TYPES}
+        self.share_config: _Effective[ShareConfig] = self._by_type[SHARE]
+        self.streams_config: _Effective[StreamsConfig] = self._by_type[STREAMS]
         # effective settings by group type, as functions of the group id
-        self.of_types: dict[str, Callable[[str], Any]] = {
-            "consumer": self.consumer_config,
-            "share": self.share_config,
-            "streams": self.streams_config,
-        }
+        self.of_types: dict[str, Callable[[str], Any]] = {**self._by_type}
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the groups with settings."""
@@ -294,48 +299,20 @@ class GroupConfigs:
     def default(self, config: Setting[Any]) -> str:
         return self.explicit.get(config.synonym or "", config.default_text)
 
-    def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
-        from kohort.coordinator.consumer.consumer_config import ConsumerConfig  # like the others
+    def _effective(self, group_type: GroupType, configs: Mapping[str, str]) -> Any:
+        assert group_type.config is not None, "a group of a newer protocol has settings"
+        config = import_code(group_type.config)
+        return config(**{field: self._value(group_type.name, field, configs) for field in config._fields})
 
-        return ConsumerConfig(
-            session_timeout_ms=self._number("consumer.session.timeout.ms", configs),
-            heartbeat_interval_ms=self._number("consumer.heartbeat.interval.ms", configs),
-            assignment_interval_ms=self._number("consumer.assignment.interval.ms", configs),
-        )
-
-    def _share_config(self, configs: Mapping[str, str]) -> ShareConfig:
-        from kohort.coordinator.share.share_config import ShareConfig  # not for brokers without such groups
-
-        return ShareConfig(
-            session_timeout_ms=self._number("share.session.timeout.ms", configs),
-            heartbeat_interval_ms=self._number("share.heartbeat.interval.ms", configs),
-            assignment_interval_ms=self._number("share.assignment.interval.ms", configs),
-            record_lock_duration_ms=self._number("share.record.lock.duration.ms", configs),
-            delivery_count_limit=self._number("share.delivery.count.limit", configs),
-            partition_max_record_locks=self._number("share.partition.max.record.locks", configs),
-            auto_offset_reset=self._text("share.auto.offset.reset", configs),
-            isolation_level=self._text("share.isolation.level", configs),
-            dead_letter_topic=self._text("errors.deadletterqueue.topic.name", configs),
-            copies_dead_letters=self._text("errors.deadletterqueue.copy.record.enable", configs) == "true",
-            renew_acknowledge_enable=self._text("share.renew.acknowledge.enable", configs) == "true",
-        )
-
-    def _streams_config(self, configs: Mapping[str, str]) -> StreamsConfig:
-        from kohort.coordinator.streams.streams_config import StreamsConfig  # not for brokers without such groups
-
-        return StreamsConfig(
-            session_timeout_ms=self._number("streams.session.timeout.ms", configs),
-            heartbeat_interval_ms=self._number("streams.heartbeat.interval.ms", configs),
-            assignment_interval_ms=self._number("streams.assignment.interval.ms", configs),
-            initial_rebalance_delay_ms=self._number("streams.initial.rebalance.delay.ms", configs),
-            num_standby_replicas=self._number("streams.num.standby.replicas", configs),
-            task_offset_interval_ms=self._number("streams.task.offset.interval.ms", configs),
-            acceptable_recovery_lag=self._number("streams.acceptable.recovery.lag", configs),
-            rack_aware_tags=tuple(filter(None, split_list(self._text("streams.rack.aware.assignment.tags", configs)))),
-        )
-
-    def _text(self, name: str, configs: Mapping[str, str]) -> str:
-        return configs.get(name, self.default(GROUP_CONFIGS[name]))
+    def _value(self, group_type: str, field: str, configs: Mapping[str, str]) -> Any:
+        name = _OTHER_NAMES.get(field) or f"{group_type}.{field.replace('_', '.')}"
+        setting = GROUP_CONFIGS[name]
+        if setting.kind == INT:
+            return self._number(name, configs)
+        text = configs.get(name, self.default(setting))
+        if setting.kind == LIST:
+            return tuple(filter(None, split_list(text)))
+        return text == "true" if setting.kind == BOOLEAN else text
 
     def _number(self, name: str, configs: Mapping[str, str]) -> int:
         value = int(configs.get(name, self.default(_NUMBERS[name])))
@@ -361,7 +338,7 @@ class GroupConfigs:
         """Set the stored settings of groups; one without settings loses its entry."""
         self._configs |= configs
         for group_id, settings in configs.items():
-            for effective in (self.consumer_config, self.share_config, self.streams_config):
+            for effective in self._by_type.values():
                 effective.forget(group_id)
             if not settings:
                 del self._configs[group_id]
@@ -380,7 +357,7 @@ class GroupConfigs:
             limit, now = self._bounds[bound.broker_setting], numbers[bound.config]
             if now < limit if bound.is_least else now > limit:
                 return self._describe(bound)
-        for kind in ("consumer", "share", "streams"):
+        for kind in _TYPES:
             session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
             if numbers[session] <= numbers[heartbeat]:
                 return f"{session} must be greater than {heartbeat}"

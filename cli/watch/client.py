@@ -10,6 +10,7 @@ from typing import Any
 
 from kohort.base.address import show_address
 from kohort.client.client_connection import BrokerError, ClientConnection, Conversation, ResultT, SpeaksHttpError
+from kohort.client.group_describing import DESCRIBE_VERSIONS
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.security import OPEN, Security
 
@@ -20,11 +21,8 @@ ANSWER_S = 10.0  # timeout for connecting and for each response
 SPOKEN = {
     "metadata": 12,
     "list_groups": 5,
-    "describe_groups": 6,
-    "consumer_group_describe": 1,
-    "share_group_describe": 1,
+    **DESCRIBE_VERSIONS,
     "describe_share_group_offsets": 1,
-    "streams_group_describe": 0,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
 }  # newest version of each API that this client supports

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kohort.coordinator.events.task_names import RoleTask, task_names
 from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS
+from kohort.coordinator.groups.group_types import MODERN_TYPES
 from kohort.coordinator.streams.streams_owners import Role
 
 if TYPE_CHECKING:
@@ -96,28 +97,26 @@ class EpochProtocol(NamedTuple):
         return f"{self.group_type}_group_heartbeat"
 
 
-EPOCH_PROTOCOLS: Final = {
-    protocol.group_type: protocol
-    for protocol in (
-        EpochProtocol(CONSUMER, update_member=_update_consumer, counts_heartbeats=True),
-        EpochProtocol(
-            SHARE,  # KIP-932: members share partitions, and none is revoked first
-            read_owned=lambda _: None,
-            find_exclusive=lambda _: frozenset(),
-            revokes=False,
-            omitted_events=frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"}),
-        ),
-        EpochProtocol(
-            STREAMS,  # KIP-1071
-            read_assignment=_read_tasks,
-            read_owned=_read_tasks,
-            read_described=lambda assignment, _: _read_tasks(assignment) or frozenset(),
-            update_member=lambda _, __: None,
-            find_exclusive=_find_active,
-            name_partitions=task_names,
-            has_tasks=True,
-            settled_state=None,
-            omitted_events=frozenset({"commit_rejected"}),
-        ),
-    )
+_SPECIAL: Final = {
+    CONSUMER: EpochProtocol(CONSUMER, update_member=_update_consumer, counts_heartbeats=True),
+    SHARE: EpochProtocol(
+        SHARE,  # KIP-932: members share partitions, and none is revoked first
+        read_owned=lambda _: None,
+        find_exclusive=lambda _: frozenset(),
+        revokes=False,
+        omitted_events=frozenset({"member_metadata_changed", "commit_rejected", "member_replaced"}),
+    ),
+    STREAMS: EpochProtocol(
+        STREAMS,  # KIP-1071
+        read_assignment=_read_tasks,
+        read_owned=_read_tasks,
+        read_described=lambda assignment, _: _read_tasks(assignment) or frozenset(),
+        update_member=lambda _, __: None,
+        find_exclusive=_find_active,
+        name_partitions=task_names,
+        has_tasks=True,
+        settled_state=None,
+        omitted_events=frozenset({"commit_rejected"}),
+    ),
 }
+EPOCH_PROTOCOLS: Final = {row.name: _SPECIAL.get(row.name) or EpochProtocol(row.name) for row in MODERN_TYPES}

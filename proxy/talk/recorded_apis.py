@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kohort.control.request_facts import kafka_name
+from kohort.groups.type_words import GROUP_TYPES
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
@@ -35,9 +36,7 @@ RECORDED: Final = (
     "txn_offset_commit",
     "delete_groups",
     "offset_delete",
-    "consumer_group_heartbeat",
-    "share_group_heartbeat",
-    "streams_group_heartbeat",
+    *(f"{row.name}_group_heartbeat" for row in GROUP_TYPES.values() if row.has_epochs),
 )  # names of the APIs in `api_keys.py`
 
 NAME_BY_KEY: Final = {API_BY_NAME[name].key: name for name in RECORDED}

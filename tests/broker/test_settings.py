@@ -28,12 +28,12 @@ def test_test_profile_has_short_delays() -> None:
     assert settings.group_initial_rebalance_delay_ms == 50
     assert settings.group_min_session_timeout_ms == 10
     assert settings.kohort_offsets_topic_at_start is True
-    assert GroupConfigs(settings.changed).consumer_config("g") == ConsumerConfig(45_000, 100, 0)
+    assert GroupConfigs(settings.changed).of_types["consumer"]("g") == ConsumerConfig(45_000, 100, 0)
 
 
 def test_consumer_groups_use_broker_settings() -> None:
     given = {"group.consumer.session.timeout.ms": "50000", "group.consumer.assignment.interval.ms": "7"}
-    assert GroupConfigs(Settings(given).changed).consumer_config("g") == ConsumerConfig(50_000, 5_000, 7)
+    assert GroupConfigs(Settings(given).changed).of_types["consumer"]("g") == ConsumerConfig(50_000, 5_000, 7)
     assert Settings(given).ignored == []
 
 

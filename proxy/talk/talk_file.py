@@ -15,7 +15,7 @@ from kohort.protocol.messages import message_of
 from kohort.proxy.talk.bindings import made_up
 from kohort.proxy.talk.id_names import replaced
 from kohort.proxy.talk.recorded_apis import LEFT_OUT_ANSWER, recorded_answer
-from kohort.proxy.talk.renaming import renamed
+from kohort.proxy.talk.renaming import rename_groups
 from kohort.proxy.talk.short_forms import lengthened
 from kohort.proxy.talk.talk_fields import from_values
 from kohort.proxy.talk.talk_lines import ANSWER, CONNECTS, FIRST_LINE, REQUEST, VERSION, Step, read_line
@@ -131,7 +131,7 @@ class _Reading:
         except (ValueError, RecursionError) as problem:
             raise TalkError(f"{self._talk.name}:{number}: {problem}") from None
         if self._talk.rename:
-            step.values = renamed(step.values, self._talk.rename)
+            step.values = rename_groups(step.values, self._talk.rename)
         return step
 
     def _take(self, step: Step, offset: int, answers: BinaryIO) -> None:
@@ -166,7 +166,7 @@ class _Reading:
         assert answer is not None, "an answer was here in the first pass"
         answer.values = lengthened(recorded_answer(request.api)[0], answer.values)
         if self._talk.rename:
-            answer.values = renamed(answer.values, self._talk.rename)
+            answer.values = rename_groups(answer.values, self._talk.rename)
         return answer
 
     def _answer(self, step: Step, offset: int) -> None:

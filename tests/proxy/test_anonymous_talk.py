@@ -13,9 +13,10 @@ from click.testing import CliRunner
 
 from kohort.cli.replay import replay
 from kohort.protocol.messages import message_of
-from kohort.proxy.talk.anonymous_talk import CONTENT_OF_FIELDS, anonymize_talk
+from kohort.proxy.talk.anonymous_talk import anonymize_talk
 from kohort.proxy.talk.id_names import NAMED
 from kohort.proxy.talk.recorded_apis import PAYLOADS, RECORDED, recorded_answer
+from kohort.proxy.talk.renaming import CONTENT_OF_FIELDS
 from kohort.proxy.talk.talk_fields import fields_of
 from kohort.proxy.talk.talk_file import read_talk
 from kohort.testing.replaying import play_here

@@ -44,14 +44,18 @@ class CustomAssignorError(Exception):
 # From classic to consumer
 
 
-def replace_empty_classic_group(
+def replace_by_consumer_group(
     coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
 ) -> tuple[ConsumerGroup, GroupChanges]:
-    """Replace a classic group without members by a consumer group, whatever the policy. It gets the offsets.
+    """Replace a classic group by a consumer group without members, whatever the policy. It gets the offsets.
 
     Issued member ids are lost.
     """
-    return _consumer_group_takes_over(coordinator, classic, now_ms)
+    group = ConsumerGroup(coordinator, classic.group_id, classic.partition)
+    changes = GroupChanges(group)
+    changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
+    take_over(classic, group, changes, now_ms)
+    return group, changes
 
 
 def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
@@ -90,7 +94,7 @@ def upgrade(
         return Refusal(ErrorCode.unknown_server_error)
     if None in members.values():
         return _malformed_protocol(classic)
-    group, changes = _consumer_group_takes_over(coordinator, classic, now_ms)
+    group, changes = replace_by_consumer_group(coordinator, classic, now_ms)
     _move_in(group, changes, {name: entry for name, entry in members.items() if entry is not None}, classic, now_ms)
     return group, changes
 
@@ -157,16 +161,6 @@ def _move_in(
         changes.make(Kind.CURRENT, member_id, current)
         keep_alive(group, group.members[member_id], now_ms)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.applied))
-
-
-def _consumer_group_takes_over(
-    coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, GroupChanges]:
-    group = ConsumerGroup(coordinator, classic.group_id, classic.partition)
-    changes = GroupChanges(group)
-    changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
-    take_over(classic, group, changes, now_ms)
-    return group, changes
 
 
 def _send_away(classic: ClassicGroup) -> None:

@@ -1,27 +1,19 @@
 """Entry of a group in the response to ConsumerGroupDescribe (consumer-groups §16.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.targets import preferred_assignor
-from kohort.protocol.errors import ErrorCode
+from kohort.coordinator.modern.modern_describing import entry_of, existing_topics
 from kohort.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def described(group: ConsumerGroup) -> DescribedGroup:
-    return DescribedGroup(
-        error_code=ErrorCode.none,
-        group_id=group.group_id,
-        group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.target_epoch,
-        assignor_name=preferred_assignor(group),
-        members=tuple(_member(group, member) for member in group.members_in_table_order()),
-    )
+    entry: DescribedGroup = entry_of(group, DescribedGroup, _member)
+    return entry
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
@@ -44,11 +36,5 @@ def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
     )
 
 
-def _assignment(group: ConsumerGroup, partitions: Mapping[UUID, set[int] | frozenset[int]]) -> Assignment:
-    entries = []
-    for topic_id, numbers in partitions.items():
-        topic = group.coordinator.topics.by_id(topic_id)
-        if topic is not None:
-            entry = TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=tuple(sorted(numbers)))
-            entries.append(entry)
-    return Assignment(topic_partitions=tuple(entries))
+def _assignment(group: ConsumerGroup, partitions: Mapping[UUID, Collection[int]]) -> Assignment:
+    return Assignment(topic_partitions=existing_topics(group.coordinator.topics, partitions, TopicPartitions))

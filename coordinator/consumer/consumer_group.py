@@ -16,6 +16,8 @@ from kohort.coordinator.consumer.subscribers import Subscribers
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.groups.group import CONSUMER
+from kohort.coordinator.groups.group_placement import java_hash
+from kohort.coordinator.java_order import in_table_order
 from kohort.coordinator.modern.modern_group import ModernGroup, add_to, set_value
 from kohort.coordinator.modern.modern_values import NO_TARGET, Change, Target
 
@@ -73,6 +75,23 @@ class ConsumerGroup(ModernGroup):
         if self.epoch > self.target_epoch:
             return GroupState.ASSIGNING
         return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
+
+    @property
+    def assignor_name(self) -> str:
+        return self.preferred_assignor(None)
+
+    def preferred_assignor(self, own_vote: str | None) -> str:
+        """Return the assignor with the most votes, or the first configured one without votes.
+
+        In a tie Kafka takes the first one in its map. When a request of a member triggers the computation, Kafka
+        removes the member's vote from a copy and adds it again, which puts an assignor without other votes first.
+        """
+        votes = self.assignors
+        if not votes:
+            return self.coordinator.settings.group_consumer_assignors[0]
+        ordered = in_table_order(sorted(votes), java_hash)
+        ordered.sort(key=lambda name: name != own_vote or votes[name] > 1)
+        return max(ordered, key=lambda name: votes[name])
 
     @property
     def config(self) -> ConsumerConfig:

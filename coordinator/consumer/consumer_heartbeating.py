@@ -200,7 +200,7 @@ class ConsumerHeartbeat(Heartbeat):
 
         coordinator = self.coordinator
         if classic.state is State.EMPTY:
-            return group_conversion.replace_empty_classic_group(coordinator, classic, self.now_ms)
+            return group_conversion.replace_by_consumer_group(coordinator, classic, self.now_ms)
         refusal = self._check_in_classic(classic) if group_conversion.may_upgrade(coordinator, classic) else None
         return refusal or group_conversion.upgrade(coordinator, classic, self.now_ms)
 

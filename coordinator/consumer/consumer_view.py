@@ -3,7 +3,6 @@
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
-from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER
 from kohort.coordinator.groups.view_parts import IsAlive, partitions_by_name, remaining_ms, view_of_modern_group
 from kohort.groups.group_members import GroupMember
@@ -12,7 +11,7 @@ from kohort.groups.group_view import GroupView
 
 def view_of(group: ConsumerGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
     members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
-    return view_of_modern_group(group, preferred_assignor(group), members, now_ms)
+    return view_of_modern_group(group, members, now_ms)
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, is_alive: IsAlive) -> GroupMember:

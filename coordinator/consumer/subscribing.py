@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.patterns import matcher
-from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
+from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, ResolvedRegex
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.modern.background_work import SteppedWork
@@ -53,7 +53,7 @@ def subscribe(
     can_change_assignor = rules.bumps_epoch_for_assignors and (
         len(group.assignors) > 1 or metadata.assignor != old_metadata.assignor
     )
-    old_assignor = preferred_assignor(group) if can_change_assignor else ""
+    old_assignor = group.assignor_name if can_change_assignor else ""
     if metadata != old_metadata or is_new:
         changes.make(Kind.MEMBER, member_id, metadata)
     regex_changed = metadata.topic_regex != old_metadata.topic_regex
@@ -73,7 +73,7 @@ def subscribe(
         if (
             can_change_assignor
             and not changes.epoch_cause
-            and preferred_assignor(group, metadata.assignor) != old_assignor
+            and group.preferred_assignor(metadata.assignor) != old_assignor
         ):
             changes.bump()
             changes.epoch_cause = "" if is_new else "metadata_changed"

@@ -7,8 +7,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.groups.group_placement import java_hash
-from kohort.coordinator.java_order import hash_of_id, in_map_order, in_table_order
+from kohort.coordinator.java_order import hash_of_id, in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import targets_of
@@ -41,7 +40,7 @@ def compute(
     preparation = group.preparation
     targets: dict[str, Target] | None = {}
     if group.members:
-        assignor = preferred_assignor(group, own_vote)
+        assignor = group.preferred_assignor(own_vote)
         inputs = Inputs(assignor, group.subscribers.in_order(group), _counts(group), homogeneous)
         steps = ASSIGNORS[assignor](inputs.members, inputs.counts, homogeneous)
         targets = targets_of(group, inputs, steps, now_ms)
@@ -65,20 +64,6 @@ def _counts(group: ConsumerGroup) -> dict[UUID, int]:
     return {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts, key=_NUMBER), hash_of_id)}
 
 
-def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str:
-    """Return the assignor with the most votes, or the first configured one without votes.
-
-    In a tie Kafka takes the first one in its map. When a request of a member triggers the computation, Kafka removes
-    the member's vote from a copy and adds it again, which puts an assignor without other votes first.
-    """
-    votes = group.assignors
-    if not votes:
-        return group.coordinator.settings.group_consumer_assignors[0]
-    ordered = in_table_order(sorted(votes), java_hash)
-    ordered.sort(key=lambda name: name != own_vote or votes[name] > 1)
-    return max(ordered, key=lambda name: votes[name])
-
-
 def changes_assignor(group: ConsumerGroup, own_vote: str | None) -> bool:
     """Return whether a heartbeat of a member raises the group epoch although no vote has changed.
 
@@ -87,7 +72,7 @@ def changes_assignor(group: ConsumerGroup, own_vote: str | None) -> bool:
     """
     if not group.coordinator.settings.rules.bumps_epoch_for_assignors:
         return False
-    return preferred_assignor(group, own_vote) != preferred_assignor(group)
+    return group.preferred_assignor(own_vote) != group.assignor_name
 
 
 def is_homogeneous(group: ConsumerGroup) -> bool:

@@ -7,7 +7,7 @@ from uuid import UUID
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
-from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
+from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
@@ -128,9 +128,6 @@ class BatchEvents(StepwiseBatchEvents[ConsumerEventState]):
 
     def _bumped_state(self) -> str:
         return str((GroupState.ASSIGNING if self._metadata else GroupState.EMPTY).value)
-
-    def _assignor(self) -> str:
-        return preferred_assignor(self._group)
 
     def _target_columns(
         self, targets: Mapping[str, frozenset[TopicPartition]]

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
-from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
@@ -29,7 +28,6 @@ class ConsumerEventObserver(ModernEventObserver[ConsumerGroup, ConsumerEventStat
     """Creates events of the consumer groups of one coordinator."""
 
     group_type = CONSUMER
-    assignor_of = staticmethod(preferred_assignor)
 
     def __init__(self, emitter: "EventObserver") -> None:
         self._classic = emitter

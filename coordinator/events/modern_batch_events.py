@@ -82,9 +82,6 @@ class ModernBatchEvents(Generic[StateT]):
         """Create the events of changed assignments."""
         raise NotImplementedError
 
-    def _assignor(self) -> str:
-        raise NotImplementedError
-
     def _member_columns(self, name: str, metadata: Any) -> dict[str, Any]:
         """Return the columns that all events of a member have."""
         raise NotImplementedError
@@ -207,14 +204,14 @@ class ModernBatchEvents(Generic[StateT]):
         )
 
     def _new_event(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> BatchEvent:
-        event = modern_event(self._emitter, kind, self._group, self._assignor(), client, self._now_us, **values)
+        event = modern_event(self._emitter, kind, self._group, client, self._now_us, **values)
         if kind in OF_A_REBALANCE:
             event.rebalance_id = self._state.rebalance_id
         return BatchEvent(event, record)
 
 
 def modern_event(
-    emitter: "EventEmitter", kind: str, group: ModernGroup, assignor: str, client: Client, now_us: int, **values: Any
+    emitter: "EventEmitter", kind: str, group: ModernGroup, client: Client, now_us: int, **values: Any
 ) -> GroupEvent:
     values.setdefault("group_type", group.group_type)
     return emitter.event(
@@ -224,7 +221,7 @@ def modern_event(
         now_us,
         group_id=group.group_id,
         protocol_type=group.group_type,
-        protocol=assignor,
+        protocol=group.assignor_name,
         generation=group.epoch,
         **values,
     )

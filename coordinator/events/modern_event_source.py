@@ -37,7 +37,6 @@ class ModernEventObserver(Generic[GroupT, StateT]):
 
     group_type: ClassVar[str]
     batch_events: ClassVar[Any]  # subclass of `ModernBatchEvents`
-    assignor_of: ClassVar[Any]  # function that returns a group's assignor
 
     def _new_state(self, group: GroupT) -> StateT:
         """Return the initial event state of a group in its current state."""
@@ -126,5 +125,4 @@ class ModernEventObserver(Generic[GroupT, StateT]):
         group.event_state = state
 
     def _emit(self, kind: str, group: GroupT, client: Client = NOBODY_KNOWN, **values: Any) -> None:
-        now_us, assignor = self._emitter.now_us(), self.assignor_of(group)
-        self._effects.append(modern_event(self._emitter, kind, group, assignor, client, now_us, **values))
+        self._effects.append(modern_event(self._emitter, kind, group, client, self._emitter.now_us(), **values))

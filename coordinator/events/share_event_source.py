@@ -14,7 +14,6 @@ from kohort.coordinator.requesting_client import Client
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import FIRST
 from kohort.coordinator.share.share_values import ShareKind, ShareMetadata
-from kohort.coordinator.share.simple_assignor import SIMPLE
 
 
 class ShareBatchEvents(ModernBatchEvents[EpochEventState]):
@@ -45,9 +44,6 @@ class ShareBatchEvents(ModernBatchEvents[EpochEventState]):
                 count = len(named_partitions(topics, member.current.assigned))
                 yield self._since_bump("member_assigned", name, partitions=count)
 
-    def _assignor(self) -> str:
-        return SIMPLE
-
     def _member_columns(self, name: str, metadata: ShareMetadata) -> dict[str, Any]:
         return {"session_timeout_ms": self._group.config.session_timeout_ms}
 
@@ -57,7 +53,6 @@ class ShareEventObserver(ModernEventObserver[ShareGroup, EpochEventState]):
 
     group_type = SHARE
     batch_events = ShareBatchEvents
-    assignor_of = staticmethod(lambda group: SIMPLE)
 
     def _first_state(self) -> EpochEventState:
         return EpochEventState((), self._emitter.now_us())

@@ -18,8 +18,6 @@ from kohort.coordinator.streams.streams_owners import Role
 from kohort.coordinator.streams.streams_states import StreamsGroupState, StreamsMemberState
 from kohort.protocol.topic_partition import TopicPartition
 
-STICKY = "sticky"  # the assignor of every streams group (Kafka 4.4)
-
 MIGRATION = "protocol_migration"
 
 NAMES_OF_FIELDS = {
@@ -115,9 +113,6 @@ class StreamsBatchEvents(StepwiseBatchEvents[StepwiseEventState]):
         return task_names(tasks)
 
     # Internals
-
-    def _assignor(self) -> str:
-        return STICKY
 
     def _member_columns(self, name: str, metadata: StreamsMetadata) -> dict[str, Any]:
         return {

@@ -3,7 +3,7 @@
 from kohort.coordinator.events.event_state import StepwiseEventState
 from kohort.coordinator.events.modern_event_source import ModernEventObserver
 from kohort.coordinator.events.owners import Owners
-from kohort.coordinator.events.streams_batch_events import STICKY, StreamsBatchEvents, active_of
+from kohort.coordinator.events.streams_batch_events import StreamsBatchEvents, active_of
 from kohort.coordinator.events.task_names import role_tasks
 from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -14,7 +14,6 @@ class StreamsEventObserver(ModernEventObserver[StreamsGroup, StepwiseEventState]
 
     group_type = STREAMS
     batch_events = StreamsBatchEvents
-    assignor_of = staticmethod(lambda group: STICKY)
 
     def _first_state(self) -> StepwiseEventState:
         return StepwiseEventState((), Owners({}), self._emitter.now_us())

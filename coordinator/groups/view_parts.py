@@ -14,7 +14,6 @@ IsAlive = Callable[[Any, Any], bool]  # returns whether a member, given its grou
 
 def view_of_modern_group(
     group: ModernGroup,
-    assignor: str,
     members: Iterable[GroupMember],
     now_ms: int,
     *,
@@ -28,7 +27,7 @@ def view_of_modern_group(
         state=group.state_name,
         version=group.epoch,
         target_epoch=group.target_epoch,
-        protocol=assignor if group.members else "",
+        protocol=group.assignor_name if group.members else "",
         members=tuple(members),
         next_target_in_ms=next_target_in_ms(group, now_ms),
         heartbeat_interval_ms=config.heartbeat_interval_ms,

@@ -127,6 +127,10 @@ class ModernGroup(Group):
         self.preparation: Preparation | None = None  # target that is being computed in the background
 
     @property
+    def assignor_name(self) -> str:
+        raise NotImplementedError
+
+    @property
     def state(self) -> Enum:
         """State derived from members and epochs; its value is the name in responses."""
         raise NotImplementedError

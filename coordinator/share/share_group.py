@@ -46,6 +46,10 @@ class ShareGroup(ModernGroup):
         self.state_calls: list[Any] = []  # pending calls to share coordinators, in order; see state_calls.py
 
     @property
+    def assignor_name(self) -> str:
+        return "simple"
+
+    @property
     def config(self) -> ShareConfig:
         config: ShareConfig = self.coordinator.configs[SHARE](self.group_id)
         return config

@@ -4,7 +4,6 @@ from kohort.coordinator.groups.group import SHARE
 from kohort.coordinator.groups.view_parts import IsAlive, partitions_by_name, remaining_ms, view_of_modern_group
 from kohort.coordinator.share.share_group import ShareGroup
 from kohort.coordinator.share.share_member import ShareMember
-from kohort.coordinator.share.simple_assignor import SIMPLE
 from kohort.groups.group_members import GroupMember
 from kohort.groups.group_view import GroupView, ShareView
 
@@ -19,7 +18,7 @@ def view_of(group: ShareGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
         record_lock_ms=config.record_lock_duration_ms,
     )
     members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
-    return view_of_modern_group(group, SIMPLE, members, now_ms, share=share)
+    return view_of_modern_group(group, members, now_ms, share=share)
 
 
 def _member(group: ShareGroup, member: ShareMember, now_ms: int, is_alive: IsAlive) -> GroupMember:

@@ -23,8 +23,6 @@ from kohort.coordinator.modern.preparing import Assigning
 
 TopicIdPartition = tuple[UUID, int]
 
-SIMPLE = "simple"
-
 
 class Subscriber(NamedTuple):
     """Member, from the assignor's point of view."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kohort.coordinator.modern.modern_describing import entry_of
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import OwnedTasks
 from kohort.coordinator.streams.streams_member import StreamsMember
@@ -10,7 +11,6 @@ from kohort.coordinator.streams.streams_values import Subtopology as KnownSubtop
 from kohort.coordinator.streams.streams_values import TaskSets
 from kohort.coordinator.streams.streams_values import TopicInfo as KnownTopic
 from kohort.coordinator.streams.topology_descriptions import DescriptionError
-from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_describe import (
     Assignment,
     DescribedGroup,
@@ -21,7 +21,6 @@ from kohort.protocol.messages.streams_group_describe import (
 from kohort.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TopicInfo
 
 NOT_STORED, PLUGIN_FAILED, DESCRIBED = 1, 2, 3  # status of a topology description that was requested
-STICKY = "sticky"  # the only assignor
 
 
 def add_description(entry: DescribedGroup, group: StreamsGroup) -> None:
@@ -40,16 +39,8 @@ def add_description(entry: DescribedGroup, group: StreamsGroup) -> None:
 
 
 def described(group: StreamsGroup) -> DescribedGroup:
-    return DescribedGroup(
-        error_code=ErrorCode.none,
-        group_id=group.group_id,
-        group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.target_epoch,
-        topology=_topology(group),
-        members=tuple(_member(group, member) for member in group.members_in_table_order()),
-        assignor_name=STICKY,
-    )
+    entry: DescribedGroup = entry_of(group, DescribedGroup, _member, topology=_topology(group))
+    return entry
 
 
 def _topology(group: StreamsGroup) -> Topology | None:

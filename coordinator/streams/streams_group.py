@@ -107,6 +107,10 @@ class StreamsGroup(ModernGroup):
         return self.initial_delay is not None and not self.initial_delay.completed
 
     @property
+    def assignor_name(self) -> str:
+        return "sticky"  # the assignor of every streams group (Kafka 4.4)
+
+    @property
     def config(self) -> StreamsConfig:
         config: StreamsConfig = self.coordinator.configs[STREAMS](self.group_id)
         return config

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from kohort.coordinator.events.streams_batch_events import STICKY
 from kohort.coordinator.groups.group import STREAMS
 from kohort.coordinator.groups.view_parts import IsAlive, next_target_in_ms, remaining_ms, view_of_modern_group
 from kohort.coordinator.streams.streams_group import StreamsGroup
@@ -19,7 +18,7 @@ from kohort.groups.topology import LabSubtopology, LabTopology
 
 def view_of(group: StreamsGroup, now_ms: int, is_alive: IsAlive) -> GroupView:
     members = (_member(group, member, now_ms, is_alive) for member in group.members.values())
-    return view_of_modern_group(group, STICKY, members, now_ms, streams=_streams(group, now_ms))
+    return view_of_modern_group(group, members, now_ms, streams=_streams(group, now_ms))
 
 
 def _streams(group: StreamsGroup, now_ms: int) -> StreamsView:

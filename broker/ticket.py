@@ -49,6 +49,20 @@ class Requester(Protocol):
     def when_gone(self, action: Callable[[], object]) -> None: ...
 
 
+class ParkableRequester(Requester, Protocol):
+    """A requester that can wait with further requests, as a connection does."""
+
+    @property
+    def node(self) -> Any: ...
+
+    @property
+    def client(self) -> str: ...
+
+    def park(self) -> None:
+        """Handle no further requests until this one has a response."""
+        ...
+
+
 class Ticket:
     """The properties of a request that are not part of its content, and the means to respond later."""
 

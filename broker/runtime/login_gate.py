@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from kohort.broker.apis.failed_login import fail_late
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE, Asking
-from kohort.broker.ticket import Ticket
+from kohort.broker.scheduling.offloaded_decoding import READ_AT_ONCE
+from kohort.broker.ticket import ParkableRequester, Ticket
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.security.sasl.login import FailedLogin, State, Verdict
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _KEY = Struct(">h")
 
 
-class LoggingIn(Asking, Protocol):
+class LoggingIn(ParkableRequester, Protocol):
     """A connection that logs in."""
 
     handle: HandlesFrames  # receives each frame

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kohort.base.logs import log
 from kohort.broker.scheduling.cooperative import is_task
-from kohort.broker.ticket import Requester, Ticket
+from kohort.broker.ticket import ParkableRequester, Ticket
 from kohort.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -35,20 +35,6 @@ class Api(Protocol):
         ...
 
 
-class Asking(Requester, Protocol):
-    """The connection of a request that is decoded."""
-
-    @property
-    def node(self) -> Any: ...
-
-    @property
-    def client(self) -> str: ...
-
-    def park(self) -> None:
-        """Handle no further requests until this one has a response."""
-        ...
-
-
 class _Unreadable(NamedTuple):
     """The reason why a request cannot be decoded.
 
@@ -60,7 +46,7 @@ class _Unreadable(NamedTuple):
 
 def decode_in_thread(
     worker: Worker,
-    connection: Asking,
+    connection: ParkableRequester,
     api: Api,
     header: RequestHeader,
     frame: bytes,
@@ -82,7 +68,9 @@ def decode_in_thread(
     worker.make(read, partial(_handle, connection, api, header, handler))
 
 
-def _handle(connection: Asking, api: Api, header: RequestHeader, handler: Handler, request: Any, now_ms: int) -> None:
+def _handle(
+    connection: ParkableRequester, api: Api, header: RequestHeader, handler: Handler, request: Any, now_ms: int
+) -> None:
     if isinstance(request, _Unreadable):
         connection.close(request.reason)
     else:
@@ -91,7 +79,7 @@ def _handle(connection: Asking, api: Api, header: RequestHeader, handler: Handle
         ticket.work_on(_begin(connection, ticket, handler, request))
 
 
-def _begin(connection: Asking, ticket: Ticket, handler: Handler, request: Any) -> Task[Any]:
+def _begin(connection: ParkableRequester, ticket: Ticket, handler: Handler, request: Any) -> Task[Any]:
     yield
     response = handler(connection.node, request, ticket)
     if is_task(response):

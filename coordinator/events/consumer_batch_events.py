@@ -12,8 +12,7 @@ from kohort.coordinator.consumer.values import CurrentAssignment, Kind, MemberMe
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events.event_state import ConsumerEventState
 from kohort.coordinator.events.member_stats import MemberStats
-from kohort.coordinator.events.modern_batch_events import BatchEvent, named_partitions
-from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
+from kohort.coordinator.events.modern_batch_events import BatchEvent, StepwiseBatchEvents, named_partitions
 from kohort.coordinator.groups.group import CONSUMER
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.requesting_client import Client

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kohort.coordinator.events.event_state import StepwiseEventState
-from kohort.coordinator.events.modern_batch_events import BatchEvent
-from kohort.coordinator.events.stepwise_batch_events import StepwiseBatchEvents
+from kohort.coordinator.events.modern_batch_events import BatchEvent, StepwiseBatchEvents
 from kohort.coordinator.events.task_names import RoleTask, role_tasks, task_names
 from kohort.coordinator.requesting_client import Client
 from kohort.coordinator.streams.streams_group_values import OwnedTasks, StreamsKind, StreamsMetadata

@@ -18,18 +18,17 @@ class AddressError(ValueError):
     """An invalid address. The text is one sentence with examples."""
 
 
-def parse_address(text: str, default_host: str = LOOPBACK) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """Return host and port of an address such as `localhost:9092` or `[::1]:9092`.
 
-    Args:
-        default_host: Host of an address that is only a port, as in `9092` or `:9092`.
+    The host of an address that is only a port, as in `9092` or `:9092`, is LOOPBACK.
 
     Raises:
         AddressError: If the text is not an address.
     """
     host, colon, port = text.rpartition(":")
     if not host and port.isascii() and port.isdigit():
-        host, colon = default_host, ":"
+        host, colon = LOOPBACK, ":"
     bracketed = host.startswith("[") and host.endswith("]")
     if bracketed:
         host = host[1:-1]

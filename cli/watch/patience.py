@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,16 +21,15 @@ class Looks(Protocol):
 class Looking:
     """Repeated attempts."""
 
-    def __init__(self, cluster: Looks, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, cluster: Looks) -> None:
         self._cluster = cluster
-        self._now = now
         self.away_since: float | None = None  # time of the first failure; None while the cluster responds
         self.back_after_s: float | None = None  # length of the outage that this snapshot ended
         self._problem = ""
 
     async def look_again(self, previous: Snapshot) -> Snapshot:
         """Return a new snapshot, or the previous one with the current problem and its start time."""
-        at = self._now()
+        at = time.time()
         self.back_after_s = None
         try:
             snapshot = await self._cluster.look(at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ TRIES = 5
 class LastGenerations:
     """Reads silver while a stream writes it and merges batches."""
 
-    def __init__(self, silver: Path, now_ms: Callable[[], int] = lambda: round(time.time() * 1000)) -> None:
-        self._silver, self._now_ms = silver, now_ms
+    def __init__(self, silver: Path) -> None:
+        self._silver = silver
 
     def __call__(self, since: Mapping[str, int]) -> dict[str, KnownGroup]:
         """Return the data about these groups.
@@ -76,7 +76,7 @@ class LastGenerations:
         if table is None or not len(table):
             return {}
         # a broker whose clock is ahead would make commits later than the rebalance that they came before
-        ahead = max(0, pc.max(table["ts_ms"]).as_py() - self._now_ms())
+        ahead = max(0, pc.max(table["ts_ms"]).as_py() - round(time.time() * 1000))
         times: dict[tuple[str, str], set[int]] = {}
         by_place = table.filter(pc.invert(table["is_tombstone"])).group_by(["group_id", "topic", "part"])
         for row in by_place.aggregate([("ts_ms", "distinct")]).to_pylist():

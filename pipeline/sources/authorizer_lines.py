@@ -16,7 +16,7 @@ _BETWEEN = ("Principal = ", DENIED, " from host = ", " on resource = ", " for re
 _RULE = "based on rule "
 
 
-def denial(line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
+def denial(line: str, file: str, number: int) -> GroupEvent | None:
     """Return the event of a denial, or None for lines in another format or without a time.
 
     Raises:
@@ -33,13 +33,11 @@ def denial(line: str, utc_offset_minutes: int, file: str, number: int) -> GroupE
             return None
         parts.append(part)
     prefix, principal, operation, host, resource = parts
-    moment = moment_of(prefix, outside)
+    ts_ms = moment_of(prefix, outside)
     kind, _, named = resource.partition(":")
     _, has_name, name = named.partition(":")
-    if moment is None or not has_name:
+    if ts_ms is None or not has_name:
         return None
-    ts_ms, zoned = moment
-    ts_ms -= 0 if zoned else 60_000 * utc_offset_minutes
     kind = kind.upper()
     detail = {
         "principal": principal,

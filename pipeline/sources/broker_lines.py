@@ -27,7 +27,6 @@ class BrokerLine(NamedTuple):
     """Log line of a group coordinator."""
 
     ts_ms: int  # wall clock, milliseconds since 1970; read as UTC if the line has no zone
-    zoned: bool  # the line has a time zone
     node: str
     partition: str | None
     text: str
@@ -47,14 +46,14 @@ def broker_line(line: str, *, month_first: bool = False) -> BrokerLine | None:
     at = message.find(MARK)
     if at < 0 or (body := _BODY.match(message, at)) is None:
         return None
-    written = moment_of(message[:at], outside, month_first=month_first)
-    if written is None:
+    ts_ms = moment_of(message[:at], outside, month_first=month_first)
+    if ts_ms is None:
         return None
-    return BrokerLine(*written, body["node"], body["partition"], body["text"])
+    return BrokerLine(ts_ms, body["node"], body["partition"], body["text"])
 
 
-def moment_of(prefix: str, outside: Moment | None, *, month_first: bool = False) -> Moment | None:
-    """Return the time a line was written at and whether its zone is known, or None for a line without a time.
+def moment_of(prefix: str, outside: Moment | None, *, month_first: bool = False) -> int | None:
+    """Return the time in milliseconds a line was written at, or None for a line without a time.
 
     Args:
         prefix: Text of the line before its message.
@@ -66,11 +65,10 @@ def moment_of(prefix: str, outside: Moment | None, *, month_first: bool = False)
         return None
     ts_ms, zoned = moments[-1] if moments else outside or (0, False)
     with_zone_ms = next((ts for ts, with_zone in (*moments, *([outside] if outside else [])) if with_zone), None)
-    if (
-        not zoned and with_zone_ms is not None
-    ):  # a collector added the time with its zone; zones differ by quarters of an hour
+    if not zoned and with_zone_ms is not None:
+        # a collector added the time with its zone; zones differ by quarters of an hour
         ts_ms -= round((ts_ms - with_zone_ms) / _QUARTER_MS) * _QUARTER_MS
-    return ts_ms, zoned or with_zone_ms is not None
+    return ts_ms
 
 
 def puts_month_first(lines: Iterable[str]) -> bool | None:

@@ -386,16 +386,11 @@ def example_of(path: SourceFile) -> str:
     return first
 
 
-def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
-    """Yield the events of a broker's log, and its issues.
-
-    Args:
-        path: File to read.
-        utc_offset_minutes: Offset of times without a zone.
-    """
+def read_text_log(path: SourceFile) -> Iterator[GroupEvent | Issue]:
+    """Yield the events of a broker's log, and its issues."""
     faults: list[Issue] = []
     month_first = puts_month_first(read_lines(path, []))
-    log = TextLog(path.name, utc_offset_minutes, month_first=bool(month_first))
+    log = TextLog(path.name, month_first=bool(month_first))
     yield from log.events(read_lines(path, faults))
     yield from log.end()
     yield from log.issues()
@@ -410,9 +405,8 @@ class TextLog:
     number: Number of events so far; makes ids of events at the same time unique.
     """
 
-    def __init__(self, name: str, utc_offset_minutes: int = 0, number: int = 0, *, month_first: bool = False) -> None:
-        self.name, self.number = name, number
-        self._utc_offset_minutes = utc_offset_minutes
+    def __init__(self, name: str, *, month_first: bool = False) -> None:
+        self.name, self.number = name, 0
         self._month_first = month_first
         self._unread: dict[str, int] = {}
         self._undated = self._old = 0
@@ -477,16 +471,16 @@ class TextLog:
 
     def _denial(self, line: str) -> GroupEvent | None:
         try:
-            return denial(line, self._utc_offset_minutes, self.name, self.number + 1)
+            return denial(line, self.name, self.number + 1)
         except UNREADABLE:
             self._count(DENIED.strip())
             return None
 
     def _event(self, parsed: BrokerLine, line: str) -> GroupEvent | None:
-        return _event(parsed, line, self._utc_offset_minutes, self.name, self.number + 1)
+        return _event(parsed, line, self.name, self.number + 1)
 
 
-def _event(parsed: BrokerLine, line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
+def _event(parsed: BrokerLine, line: str, file: str, number: int) -> GroupEvent | None:
     """Return the event of a coordinator's line, or None if the line isn't about a group event.
 
     Raises:
@@ -495,7 +489,7 @@ def _event(parsed: BrokerLine, line: str, utc_offset_minutes: int, file: str, nu
     columns = columns_of(parsed.text)
     if columns is None:
         return None
-    ts_ms = parsed.ts_ms - (0 if parsed.zoned else 60_000 * utc_offset_minutes)
+    ts_ms = parsed.ts_ms
     partition = parsed.partition or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
     if partition is not None:
         columns.setdefault("co_partition", whole(partition, 32))

@@ -258,13 +258,13 @@ def decode(key: bytes | None, value: bytes | None, topic: TopicLayouts = CONSUME
     raise first_error or RecordError(f"type {kind} has no value version {version} that we know")
 
 
-def decode_key(key: bytes, topic: TopicLayouts = CONSUMER_OFFSETS) -> Decoded:
-    """Decode the type and key of a record.
+def decode_key(key: bytes) -> Decoded:
+    """Decode the type and key of a record of `__consumer_offsets`.
 
     Raises:
         RecordError: No layout matches.
     """
-    return Decoded(*_read_key(key, topic))
+    return Decoded(*_read_key(key, CONSUMER_OFFSETS))
 
 
 def _read_key(key: bytes, topic: TopicLayouts) -> tuple[int, Value]:

@@ -62,10 +62,10 @@ class Laboratory:
         self.zombies = Zombies(brokers, self.faults)
         self.recorder.disowns = self.zombies.is_from_zombie
         self.topics = Topics(brokers)
-        self._liveness = Liveness(brokers, self.zombies, self.faults.silences)
+        self.liveness = Liveness(brokers, self.zombies, self.faults.silences)
         self._hooks = LabHooks(
             brokers,
-            self._liveness,
+            self.liveness,
             self.faults,
             self.gates,
             Conditions(self.recorder),
@@ -160,9 +160,6 @@ class Laboratory:
         self.step_to(end_ms)
         self.waiters.look()
 
-    def can_join(self, group: Group, member_id: str) -> bool:
-        return self._liveness.can_join(group, member_id)
-
     def begin_jump(self, length_ms: int) -> int:
         """Defer housekeeping that the jump skips, and return the moment at which the jump ends."""
         end_ms = self.clock.now_ms() + length_ms
@@ -199,7 +196,7 @@ class Laboratory:
                 self._extend(group, member, moment_ms)
 
     def _extend(self, group: AnyGroup, member: AnyMember, moment_ms: int) -> None:
-        if not self.is_alive(group, member):
+        if not self.liveness.is_alive(group, member):
             return
         stats = getattr(member, "stats", None)
         if stats is not None:
@@ -217,9 +214,3 @@ class Laboratory:
             for member in group.members.values()
             if member.session is not None
         ]
-
-    def is_alive(self, group: AnyGroup, member: AnyMember) -> bool:
-        return self._liveness.is_alive(group, member)
-
-    def can_act(self, group: AnyGroup, member: AnyMember) -> bool:
-        return self._liveness.can_act(group, member)

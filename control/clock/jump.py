@@ -114,7 +114,7 @@ def _late_with_timers(laboratory: Laboratory, group: Any, moment_ms: int) -> Ite
     )
     for member in group.members.values() if things else ():
         for timer, todo in todos:
-            if _is_due(getattr(member, timer, None), moment_ms) and laboratory.can_act(group, member):
+            if _is_due(getattr(member, timer, None), moment_ms) and laboratory.liveness.can_act(group, member):
                 name = getattr(member.metadata, "instance_id", None) or member.metadata.client_id
                 yield LateMember(group.group_id, name, todo)
 
@@ -123,15 +123,15 @@ def _late_in_phase(laboratory: Laboratory, group: Any, moment_ms: int) -> Iterat
     """Find members of a classic group, for all of which a phase of its rebalance ends."""
     members = group.members.values()
     for member_id, session in (group.pending_joins or {}).items():
-        if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
+        if _is_due(session, moment_ms) and laboratory.liveness.can_join(group, member_id):
             yield LateMember(group.group_id, client_id_in(member_id), "joined")
     if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
         for member in members:
-            if member.join_ticket is None and laboratory.can_act(group, member):
+            if member.join_ticket is None and laboratory.liveness.can_act(group, member):
                 yield LateMember(group.group_id, member.group_instance_id or member.client_id, "rejoined")
     elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
         for member in members:
-            if member.member_id in group.pending_sync and laboratory.can_act(group, member):
+            if member.member_id in group.pending_sync and laboratory.liveness.can_act(group, member):
                 yield LateMember(group.group_id, member.group_instance_id or member.client_id, "synced in")
 
 

@@ -301,7 +301,7 @@ class AnyGroup:
     def _view(self) -> GroupView | None:
         """Return what the group looks like now, or None if it doesn't exist."""
         group, laboratory = self._find_group(), self._laboratory
-        return None if group is None else view_of(group, laboratory.clock.now_ms(), laboratory.is_alive)
+        return None if group is None else view_of(group, laboratory.clock.now_ms(), laboratory.liveness.is_alive)
 
     def _with_history(self, view: GroupView) -> GroupView:
         """Add facts from recorded events."""

@@ -215,6 +215,6 @@ def test_unused_member_ids_expire(lab: Lab) -> None:
             eve Heartbeat v4 {{member_id: invented-{number}, generation_id: 1}}
               <- UNKNOWN_MEMBER_ID
             """)
-    assert len(lab.laboratory._liveness) < 100
+    assert len(lab.laboratory.liveness) < 100
     lab.laboratory.advance(10_001)
     assert lab.state() == "Stable"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Container
 from struct import Struct
 from typing import Any, Final
 
+from kohort.protocol.batch_layouts import record_places
 from kohort.protocol.errors import DecodeError
-from kohort.protocol.varints import read_varint, read_varlong
 
 LONGEST_BYTES: Final = 8_192  # Longer records are not cached; a commit of 80 partitions fits.
 
@@ -50,7 +50,7 @@ class Overtaken:
     def _learn_first(self, data: bytes, start: int, end: int) -> bool:
         """Cache the layout of the first record. Return False if it has no key or is malformed."""
         try:
-            key_at, value_size_at, value_at, record_end = _places(data, start, end)
+            key_at, value_size_at, value_at, record_end = record_places(data, start, end)
         except (IndexError, DecodeError):
             return False
         if len(self._firsts) == SHAPES:
@@ -79,7 +79,7 @@ class Overtaken:
         layout: list[str] = []
         at = start
         while at < end:
-            key_at, value_size_at, value_at, record_end = _places(data, at, end)
+            key_at, value_size_at, value_at, record_end = record_places(data, at, end)
             if data[key_at:value_size_at] not in self._later_keys or len(layout) == MOST_RECORDS:
                 return False
             layout.append(f"{value_at - at}s{record_end - value_at}x")
@@ -87,24 +87,3 @@ class Overtaken:
         unpack = Struct("".join(layout)).unpack_from
         self._shapes[first_key, end - start] = unpack, unpack(data, start)
         return True
-
-
-def _places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """Return the positions of a record's key, value size and value, and its end, which is at most `end`.
-
-    Raises:
-        IndexError: The record ends early.
-        DecodeError: The record has no key or is malformed.
-    """
-    length, at = read_varint(data, at)
-    record_end = at + length
-    _, at = read_varlong(data, at + 1)  # behind attributes: the difference of time
-    _, at = read_varint(data, at)  # that of offsets
-    key_size, key_at = read_varint(data, at)
-    value_size_at = key_at + key_size
-    if key_size < 0 or value_size_at >= end:
-        raise DecodeError("a record without a key")
-    _, value_at = read_varint(data, value_size_at)
-    if not value_at <= record_end <= end:
-        raise DecodeError("a record longer than its size field")
-    return key_at, value_size_at, value_at, record_end

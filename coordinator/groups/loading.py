@@ -26,10 +26,10 @@ from kohort.coordinator.offsets.offsets_topic_records import (
     offset_key,
     read_group_value,
     read_key,
-    read_offset_value,
 )
 from kohort.coordinator.offsets.pending_offsets import PendingOffsets
-from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_values, read_marker
+from kohort.protocol.batch_layouts import BatchLayouts
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, Pair, keys_and_values, read_marker
 from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.records.record_reader import RecordReader
@@ -81,6 +81,7 @@ class Loading:
         # A group's offsets of a topic, by key without the last four bytes, which are the partition.
         self._offsets_by_key: dict[bytes, dict[int, CommittedOffset]] = {}
         self._commits: dict[bytes, bytes | None] = {}  # last values by key that are not in `_offsets` yet; None deletes
+        self._layouts = BatchLayouts()
         self._undecoded: Iterator[tuple[bytes, bytes | None]] | None = None
         self._open: dict[int, PendingTransaction] = {}  # records of transactions that have not ended, by producer id
         # Groups created from these values, not yet visible to requests.
@@ -104,17 +105,23 @@ class Loading:
             transaction.take(keys_and_values(data, batch), self.records)
             self.records += batch.record_count
             return
-        commits = {} if self._open else self._commits
-        replaced = 0
-        for key, value in keys_and_values(data, batch):
-            if key in commits:  # nearly all records are commits of earlier keys
-                commits[key] = value
-                replaced += 1
-            elif key is None:
+        usual = self._layouts.read(data, batch)
+        commits, topics = ({}, {}) if self._open else (self._commits, self._offsets_by_key)
+        if usual is not None and all(map(commits.__contains__, usual[0])):
+            commits.update(zip(*usual, strict=True))  # nearly all records are commits of earlier keys
+            self.records += batch.record_count
+            return
+        commit_count = 0
+        pairs: Iterable[Pair] = keys_and_values(data, batch) if usual is None else zip(*usual, strict=True)
+        for key, value in pairs:
+            if key is None:
                 raise RecordError("a record without a key")
+            if key in commits or key[: -_INT.size] in topics:
+                commits[key] = value
+                commit_count += 1
             else:
                 self.apply(key, value)
-        self.records += replaced
+        self.records += commit_count
 
     def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
         """Apply the next record. A later one with the same key replaces it, and one without a value deletes it.
@@ -200,7 +207,7 @@ class Loading:
                 partitions.pop(partition, None)
                 continue
             try:
-                partitions[partition] = CommittedOffset.of(read_offset_value(value))
+                partitions[partition] = CommittedOffset.read(value)
             except RecordError as error:
                 raise RecordError(f"{read_key(key)}: {error}") from error
 
@@ -297,7 +304,7 @@ class Loading:
             name = read_key(key)
             if isinstance(name, OffsetKey):
                 offsets = pending.setdefault(name.group_id, PendingOffsets())
-                committed = None if value is None else CommittedOffset.of(read_offset_value(value))
+                committed = None if value is None else CommittedOffset.read(value)
                 offsets.put(producer_id, (name.topic, name.partition), committed)
         return pending
 

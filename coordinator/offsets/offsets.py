@@ -6,7 +6,13 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kohort.coordinator.offsets.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
+from kohort.coordinator.offsets.offsets_topic_records import (
+    BARE_OFFSET_V4,
+    OffsetValue,
+    offset_key,
+    offset_value_parts,
+    read_offset_value,
+)
 from kohort.protocol.batches import encode_record
 from kohort.protocol.releases import USUAL_OFFSET_VALUE
 from kohort.protocol.topic_partition import TopicPartition
@@ -62,6 +68,23 @@ class CommittedOffset:
         committed.commit_timestamp_ms = value.commit_timestamp_ms
         committed.expire_timestamp_ms = value.expire_timestamp_ms
         return committed
+
+    @classmethod
+    def read(cls, value: bytes) -> "CommittedOffset":
+        """Return the offset in a record's value.
+
+        Raises:
+            RecordError: The version is unknown, or the bytes are truncated.
+        """
+        if len(value) == BARE_OFFSET_V4.size:
+            version, offset, leader_epoch, length, commit_timestamp_ms, tags = BARE_OFFSET_V4.unpack(value)
+            if version == USUAL_OFFSET_VALUE and length == 1 and not tags:
+                committed = cls("", None)
+                committed.offset = offset
+                committed.leader_epoch = leader_epoch
+                committed.commit_timestamp_ms = commit_timestamp_ms
+                return committed
+        return cls.of(read_offset_value(value))
 
     def fits(self, metadata: str, topic_id: UUID | None) -> bool:
         return self.metadata == metadata and (self.topic_id is topic_id or self.topic_id == topic_id)

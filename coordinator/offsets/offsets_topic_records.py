@@ -24,6 +24,8 @@ _LONG: Final = struct.Struct(">q")
 _TIMEOUTS_AND_LENGTH: Final = struct.Struct(">iii")
 _OFFSET_V1: Final = struct.Struct(">hq")
 _OFFSET_V4: Final = struct.Struct(">hqi")
+# Version, offset, leader epoch, length of the metadata plus 1, time and number of tags, of a value without either.
+BARE_OFFSET_V4: Final = struct.Struct(">hqiBqB")
 _NULL: Final = b"\xff\xff"
 _NO_TAGS: Final = b"\x00"
 _TOPIC_ID_TAG: Final = b"\x01\x00\x10"

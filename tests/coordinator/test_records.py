@@ -212,3 +212,10 @@ def test_written_records_are_readable(
     read = read_offset_value(value)
     assert (read.offset, read.leader_epoch, read.metadata, read.commit_timestamp_ms) == (offset, epoch, metadata, at_ms)
     assert (read.topic_id, read.expire_timestamp_ms) == (topic_id, -1)
+
+
+@pytest.mark.parametrize("value", [OFFSET_V4_BARE, OFFSET_V4_BARE[:-1] + b"\x01" + b"\x05\x00", OFFSET_V3])
+def test_stored_offset_equals_record(value: bytes) -> None:
+    read, committed = read_offset_value(value), CommittedOffset.read(value)
+    fields = (committed.offset, committed.leader_epoch, committed.metadata, committed.commit_timestamp_ms)
+    assert (*fields, committed.expire_timestamp_ms, committed.topic_id) == read

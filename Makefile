@@ -169,6 +169,7 @@ stalls: $(VENV)/.test-$(DECLARED)  ## measure the delay of a ping during the lar
 
 bench-pipeline: $(VENV)/.test-$(DECLARED)  ## measure the pipeline, DuckDB and Polars; BENCH="--quick" measures less
 	$(INSTALL) -e '.[bench]'
+	$(BIN)/python -m tests.pipeline.bench_whole $(BENCH)
 	$(BIN)/python -m tests.pipeline.bench_stream
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 

@@ -161,8 +161,7 @@ class Bench:
     def decoding(self, spark: SparkSession) -> None:
         from kohort.pipeline.job.bronze import silver_from_records
         from kohort.pipeline.job.ingest import ingest_sources
-        from tests.pipeline import peers
-        from tests.pipeline.polars_decoding import polars_decode
+        from tests.pipeline import peers, polars_decoding
 
         sources, _ = find_sources([str(self.logs)])
         millions = self.records / MILLION
@@ -173,7 +172,7 @@ class Bench:
         seconds, _ = timed(lambda: silver_from_records(frame, self.place / "from-bronze", "0"))
         self.figures.add("bronze Parquet -> silver commits", "kohort", millions / seconds)
         expected = committed(self.place / "from-bronze")
-        for who, decode in (("DuckDB", peers.duckdb_decode), ("Polars", polars_decode)):
+        for who, decode in (("DuckDB", peers.duckdb_decode), ("Polars", polars_decoding.polars_decode)):
             seconds, found = timed(partial(decode, bronze, target))
             assert found == expected, f"{who} reads {found}, not {expected}"
             self.figures.add("bronze Parquet -> silver commits", who, millions / seconds)

@@ -10,14 +10,14 @@ so that 1 and -1 (all) differ only when nodes are stopped, by `min.insync.replic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.apis.produce.batch_checking import Candidate, candidate, check_all, check_in_a_turn
-from kohort.broker.scheduling.request_chunks import SHORT, in_chunks, runs
+from kohort.broker.apis.produce.produce_parts import chunks_of, has_transactional_records, merged, topic_response
+from kohort.broker.scheduling.request_chunks import SHORT, in_chunks
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
@@ -29,9 +29,7 @@ from kohort.protocol.messages.produce import (
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
-    TopicProduceResponse,
 )
-from kohort.protocol.shape import changed
 from kohort.security.rights import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.storage.producers import Remembered, last_sequence
 from kohort.storage.validation import Rejection, Verdict, only_batch
@@ -59,7 +57,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
         access = node.cluster.access
         if (
             access is not None
-            and _has_transactional_records(request)
+            and has_transactional_records(request)
             and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id)
         ):
             return _refuse_all(request, ticket, NOT_ALLOWED)
@@ -70,9 +68,38 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             lambda refusals: _store_in_chunks(node, request, ticket, refusals),
             lambda refused: _refuse_all(request, ticket, refused),
         )
+    if len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1:
+        response = _store_single(node, request, request.topic_data[0], ticket)
+        if response is not None:
+            return response
     if sum([len(data.partition_data) or 1 for data in request.topic_data]) > SHORT:
-        return in_chunks(node, ticket, _chunks(request), handle, _merged)
+        return in_chunks(node, ticket, chunks_of(request), handle, merged)
     return _store(node, request, ticket, {})
+
+
+def _store_single(
+    node: Node, request: ProduceRequest, data: TopicProduceData, ticket: Ticket
+) -> ProduceResponse | None:
+    """Store the only batch of a request, as most have one. Return None if `_store` must handle it.
+
+    It does if there is an error, an access check, an expensive check or a sync.
+    """
+    cluster = node.cluster
+    key = data.topic_id if ticket.version >= TOPIC_IDS_FROM else data.name
+    topic = cluster.topics.by_name(key) if isinstance(key, str) else cluster.topics.by_id(key)
+    if topic is None or cluster.access is not None or cluster.syncs is not None or request.acks == 0:
+        return None
+    result = _look(node, topic, data.partition_data[0], request.acks, ticket, {})
+    if not isinstance(result, Candidate) or result.header.attributes & TRANSACTIONAL:
+        return None
+    verdicts = check_in_a_turn((result,), ticket.received_at_ms + cluster.clock.epoch_ms)
+    if verdicts is None or isinstance(verdicts[0], Rejection):
+        return None
+    answer = _append(node, result, verdicts[0], ticket.received_at_ms)
+    response = ProduceResponse(responses=(topic_response(key, (answer,)),))
+    if answer.error_code:
+        _name_leaders(node, response, ticket)
+    return response
 
 
 def _store_in_chunks(
@@ -85,26 +112,7 @@ def _store_in_chunks(
     def store(node: Node, part: ProduceRequest, own: Ticket) -> ProduceResponse | object | None:
         return _store(node, part, own, refusals)
 
-    return in_chunks(node, ticket, _chunks(request), store, _merged)
-
-
-def _chunks(request: ProduceRequest) -> Iterator[ProduceRequest]:
-    for run in runs(request.topic_data, "partition_data"):
-        data = tuple(changed(TopicProduceData, topic, partition_data=parts) for topic, parts in run)
-        yield changed(ProduceRequest, request, topic_data=data)
-
-
-def _merged(answers: list[ProduceResponse]) -> ProduceResponse:
-    topics: list[TopicProduceResponse] = []
-    nodes: dict[int, NodeEndpoint] = {}
-    for answer in answers:
-        nodes |= {endpoint.node_id: endpoint for endpoint in answer.node_endpoints}
-        for topic in answer.responses:
-            if topics and (topics[-1].name, topics[-1].topic_id) == (topic.name, topic.topic_id):
-                topics[-1].partition_responses += topic.partition_responses
-            else:
-                topics.append(topic)
-    return ProduceResponse(responses=tuple(topics), node_endpoints=tuple(nodes.values()))
+    return in_chunks(node, ticket, chunks_of(request), store, merged)
 
 
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
@@ -155,7 +163,7 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
     Source: observed on Kafka 4.3.0, responses and stored records.
     """
     by_id = ticket.version >= TOPIC_IDS_FROM
-    may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
+    may_use_transactions = request.transactional_id is not None or not has_transactional_records(request)
     topics, access = node.cluster.topics, node.cluster.access
     looked: Looked = {}
     for data in request.topic_data:
@@ -219,7 +227,7 @@ def _append_all(
             if answer.error_code:
                 all_stored = False
             answers.append(answer)
-        responses.append(_topic_response(key, tuple(answers)))
+        responses.append(topic_response(key, tuple(answers)))
     response = ProduceResponse(responses=tuple(responses))
     if not all_stored:
         _name_leaders(node, response, ticket)
@@ -243,24 +251,9 @@ def _refuse_all(request: ProduceRequest, ticket: Ticket, refused: Refused) -> Pr
         answers = named.setdefault(data.topic_id if by_id else data.name, {})
         answers.update((part.index, _refused(part.index, *refused)) for part in data.partition_data)
     response = ProduceResponse(
-        responses=tuple(_topic_response(key, tuple(answers.values())) for key, answers in named.items() if answers)
+        responses=tuple(topic_response(key, tuple(answers.values())) for key, answers in named.items() if answers)
     )
     return _without_reply(response) if request.acks == 0 else response
-
-
-def _topic_response(key: UUID | str | None, answers: tuple[PartitionProduceResponse, ...]) -> TopicProduceResponse:
-    if isinstance(key, str):
-        return TopicProduceResponse(name=key, partition_responses=answers)
-    return TopicProduceResponse(topic_id=key, partition_responses=answers)
-
-
-def _has_transactional_records(request: ProduceRequest) -> bool:
-    for data in request.topic_data:
-        for part in data.partition_data:
-            records = part.records
-            if records is not None and len(records) > 22 and records[22] & TRANSACTIONAL:
-                return True
-    return False
 
 
 def _has_stored_something(response: ProduceResponse) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
 
-from kohort.protocol.batches import HEADER_SIZE, BatchInfo
+from kohort.protocol.batches import HEADER_SIZE, BatchInfo, record_places
 from kohort.protocol.errors import DecodeError
-from kohort.protocol.varints import read_varint, read_varlong
+from kohort.protocol.varints import read_varint
 
 MAX_BYTES: Final = 8_192  # larger batches are not cached; a commit of 80 partitions fits
 MAX_RECORDS: Final = 128  # batches with more records are not cached: each needs 150 bytes
@@ -75,24 +75,3 @@ def _find_layout(records: bytes, count: int) -> _Layout | None:
     unpack = Struct("".join(form)).unpack_from
     parts = unpack(records, 0)
     return unpack, parts[0::4], parts[2::4]
-
-
-def record_places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """Return the positions of a record's key, value size and value, and its end, which is at most `end`.
-
-    Raises:
-        IndexError: The record ends early.
-        DecodeError: The record has no key or is malformed.
-    """
-    length, at = read_varint(data, at)
-    record_end = at + length
-    _, at = read_varlong(data, at + 1)  # behind attributes: the difference of time
-    _, at = read_varint(data, at)  # that of offsets
-    key_size, key_at = read_varint(data, at)
-    value_size_at = key_at + key_size
-    if key_size < 0 or value_size_at >= end:
-        raise DecodeError("a record without a key")
-    _, value_at = read_varint(data, value_size_at)
-    if not value_at <= record_end <= end:
-        raise DecodeError("a record longer than its size field")
-    return key_at, value_size_at, value_at, record_end

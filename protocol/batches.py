@@ -304,6 +304,27 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[Pair]:
     return pairs
 
 
+def record_places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+    """Return the positions of a record's key, value size and value, and its end, which is at most `end`.
+
+    Raises:
+        IndexError: The record ends early.
+        DecodeError: The record has no key or is malformed.
+    """
+    length, at = read_varint(data, at)
+    record_end = at + length
+    _, at = read_varlong(data, at + 1)  # behind attributes: the difference of time
+    _, at = read_varint(data, at)  # that of offsets
+    key_size, key_at = read_varint(data, at)
+    value_size_at = key_at + key_size
+    if key_size < 0 or value_size_at >= end:
+        raise DecodeError("a record without a key")
+    _, value_at = read_varint(data, value_size_at)
+    if not value_at <= record_end <= end:
+        raise DecodeError("a record longer than its size field")
+    return key_at, value_size_at, value_at, record_end
+
+
 def _record(record: Record, start: bytes) -> bytes:
     """Encode a record after `start`: attributes and both deltas."""
     key, value, _, headers, _ = record

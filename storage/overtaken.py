@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 from struct import Struct
 from typing import Any, Final
 
-from kohort.protocol.batch_layouts import record_places
+from kohort.protocol.batches import record_places
 from kohort.protocol.errors import DecodeError
 
 LONGEST_BYTES: Final = 8_192  # Longer records are not cached; a commit of 80 partitions fits.

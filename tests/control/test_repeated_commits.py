@@ -12,6 +12,7 @@ from kohort.control.oracle.safety import Budget
 from kohort.coordinator.offsets import committing
 from kohort.protocol.errors import ErrorCode
 from tests.control.talking import Lab
+from tests.support.absent import is_absent
 from tests.support.batches import batch
 
 STEPS = 60
@@ -101,8 +102,8 @@ def test_repeated_commits_get_same_violations(
     monkeypatch.setattr(safety, "committed_again", safety.committed)
     violations = repeated.run()
     assert violations == complete.run()
-    assert True in outcomes
-    assert False in outcomes
+    if not is_absent("kohort.broker.fast"):  # without it no request is recognized as a repeated one
+        assert set(outcomes) == {True, False}
     assert bool(violations) == (group is not WITHOUT_MEMBERS)
     assert committed(complete) == committed(repeated)
     for walk in (complete, repeated):

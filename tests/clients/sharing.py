@@ -79,6 +79,7 @@ class Sharer(OrderedProcess):
         super().__init__(arguments, changed)
         self.got: list[tuple[Place, int]] = []  # partition, offset and delivery count of all deliveries, in order
         self.problems: list[str] = []  # errors of acknowledgements
+        self.is_idle = True  # whether its last poll returned no records, so that earlier ones are acknowledged
         self._decide = decide
         self._listener.start()
 
@@ -94,12 +95,15 @@ class Sharer(OrderedProcess):
             assert isinstance(told, list)
             came = [((partition, offset), count) for partition, offset, count in told]
             self.got += came
+            self.is_idle = False
             if self._decide is not None:
                 decided = defaultdict(list)
                 for place, count in came:
                     decided[self._decide(place, count)].append(place)
                 if line := " ".join(f"{p},{o},{how}" for how, places in decided.items() if how for p, o in places):
                     self.order(line)
+        elif what == "Idle":
+            self.is_idle = True
         elif what == "Acknowledged" and told:
             self.problems.append(str(told))
         elif what == "Closed":

@@ -41,6 +41,7 @@ public final class ShareWorker {
         KafkaShareConsumer<byte[], byte[]> consumer = new KafkaShareConsumer<>(settings);
         consumer.subscribe(List.of(topic));
         boolean stopping = false;
+        boolean idle = true;
         while (!stopping) {
             ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
             Map<String, ConsumerRecord<byte[], byte[]>> open = new HashMap<>();
@@ -52,7 +53,10 @@ public final class ShareWorker {
             }
             if (!open.isEmpty()) {
                 report(got.toString());
+            } else if (!idle) {
+                report("[\"Idle\"]");
             }
+            idle = open.isEmpty();
             while (explicit && !open.isEmpty() && !stopping) {
                 String order = orders.readLine();
                 stopping = order == null || order.equals("stop");

@@ -66,14 +66,15 @@ func main() {
 		}
 		orders <- "stop"
 	}()
-	for consume(client, orders, explicit) {
+	idle := true
+	for consume(client, orders, explicit, &idle) {
 	}
 	client.Close()
 	report("Closed")
 }
 
-// consume polls once, and settles what has come; false: it is to stop.
-func consume(client *kgo.Client, orders chan string, explicit bool) bool {
+// consume polls once and acknowledges the records. It returns false if it must stop.
+func consume(client *kgo.Client, orders chan string, explicit bool, idle *bool) bool {
 	polling, done := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	records := client.PollFetches(polling).Records()
 	done()
@@ -85,7 +86,10 @@ func consume(client *kgo.Client, orders chan string, explicit bool) bool {
 	}
 	if len(got) > 0 {
 		report("Got", got)
+	} else if !*idle {
+		report("Idle")
 	}
+	*idle = len(got) == 0
 	for explicit && len(open) > 0 {
 		order := <-orders
 		if order == "stop" {

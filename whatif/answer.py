@@ -23,6 +23,7 @@ FIGURES = {
     "records_read_again": "records read again",
     "seconds_to_stable": "time to stable, s",
 }
+COUNTS = ("rebalances", "records_read_again")  # figures that are whole numbers
 NOTICE = "seconds_to_notice_a_crash"
 ASSUMPTIONS = (
     "the same starts, stops, crashes, pauses and records; client timings of the model clients; ranges cover heartbeat "

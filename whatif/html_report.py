@@ -8,7 +8,7 @@ from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
 from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.finding import several
-from kohort.whatif.answer import ASSUMPTIONS, FIGURES, Answer
+from kohort.whatif.answer import ASSUMPTIONS, COUNTS, FIGURES, Answer
 from kohort.whatif.playing import Played
 from kohort.whatif.question import Variant
 from kohort.whatif.script import Script
@@ -64,8 +64,8 @@ def _calibration(answer: Answer) -> str:
             f"<ul>{failures}</ul>{added}"
         )
     rows = "".join(
-        f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{calibration.observed[figure]:.1f}</td>'
-        f'<td class="n">{calibration.played[figure]:.1f}</td></tr>'
+        f'<tr><th scope="row">{FIGURES[figure]}</th><td class="n">{_value(figure, calibration.observed[figure])}</td>'
+        f'<td class="n">{_value(figure, calibration.played[figure])}</td></tr>'
         for figure in calibration.observed
     )
     return f"{verdict}{table(('by commits', 'observed', 'played'), rows, numbers=True)}"
@@ -78,16 +78,19 @@ def _figures(answer: Answer, variants: list[Variant]) -> str:
         prediction = answer.predictions[variant.name]
         cells = []
         for figure in FIGURES:
-            low, high = prediction.ranges[figure]
-            cells.append(
-                f'<td class="n">{prediction.figures[figure]:.1f} <span class="sure">{low:.1f} to {high:.1f}</span></td>'
-            )
+            low, high = (_value(figure, limit) for limit in prediction.ranges[figure])
+            limits = "" if low == high else f'<br><span class="sure">{low} to {high}</span>'
+            cells.append(f'<td class="n">{_value(figure, prediction.figures[figure])}{limits}</td>')
         cells.append(f'<td class="n">{variant.settings.crash_notice_s:.1f}</td>')
         if with_effort:
             cells.append(f'<td class="n">{variant.effort}</td>')
         rows.append(f'<tr><th scope="row">{esc(variant.name)}</th>{"".join(cells)}</tr>')
     columns = ("", *FIGURES.values(), "time to notice a crash, s", *(("effort",) if with_effort else ()))
     return f"<h3>Figures</h3>{table(columns, ''.join(rows), numbers=True)}"
+
+
+def _value(figure: str, value: float) -> str:
+    return f"{value:.0f}" if figure in COUNTS else f"{value:.1f}"
 
 
 def _timelines(answer: Answer, variants: list[Variant]) -> str:
@@ -106,8 +109,9 @@ def _timelines(answer: Answer, variants: list[Variant]) -> str:
     quiet = f" {script.compressed_ms / 1000:.0f} s of quiet time are left out." if script.compressed_ms else ""
     entries = [("lost", "no progress"), ("prepare", "rebalance"), ("unowned", "no owner"), *colours.names]
     return (
-        f"<h3>Timelines</h3><figure>{drawing}<figcaption>Time from the first disturbance, one row per partition, "
-        f"for the play of each variant whose cost is in the middle.{quiet}</figcaption></figure>{legend(entries)}"
+        f"<h3>Timelines</h3><figure>{drawing}<figcaption>Owners from the first disturbance on, one row per partition, "
+        "in the play of each variant whose cost is in the middle. Times count from the start of the history."
+        f"{quiet}</figcaption></figure>{legend(entries)}"
     )
 
 

@@ -102,6 +102,7 @@ def test_report_draws_each_variant(tmp_path: Path) -> None:
     assert code == 0, output
     html = page.read_text(encoding="utf-8")
     assert html.count(f"{variant}</text>") == 1
+    assert f'<th scope="row">{variant}</th><td class="n">12</td>' in html  # all seeds agree: no range
     assert html.count("<title>rebalance</title>") == 8 + 12
     stalls = re.findall(r"<title>no progress for ([\d.]+) s</title>", html)
     assert sum(map(float, stalls)) == pytest.approx(16.9 + 39.9, rel=0.1)

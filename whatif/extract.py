@@ -17,6 +17,8 @@ from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.rules.readiness import DEFAULT_SESSION_MS, has_librdkafka_form
 from kohort.whatif.arrivals import arrivals_of, base_offset
 from kohort.whatif.clients.assignors import ASSIGNORS
+from kohort.whatif.clients.client_libraries import LIBRARIES
+from kohort.whatif.consumer_process import METADATA_DELAY_MS
 from kohort.whatif.member_events import events_of, logged_times
 from kohort.whatif.played_settings import Settings
 from kohort.whatif.script import Event, Script, Sourced
@@ -33,6 +35,8 @@ _LIBRARY_RULES = {
     "librdkafka": "form of subscriptions and assignments",
     "java": "Java unless --given client.library names another",
 }
+DEFAULT_INITIAL_DELAY_MS = 3_000
+NO_DELAY_MS = 500  # members of an empty group that have their generation so early did not wait
 EVERY_BATCH = 4_000  # commits further apart than this are made at an interval
 
 
@@ -67,7 +71,7 @@ def extract(analysis: GroupAnalysis) -> tuple[Script, Settings]:
     end_ms = _end(analysis)
     partitions, arrivals, bases = _arrivals(analysis, settings, begin_ms, end_ms, sources)
     starts, events = events_of(analysis, settings, begin_ms, sources)
-    events += _growth(analysis, partitions, begin_ms)
+    events += _growth(analysis, settings, partitions, begin_ms)
     events = sorted(event for event in events if event.at_ms < end_ms - begin_ms)
     count = sum(1 for place in partitions if place not in _grown(analysis))
     script = Script(
@@ -117,6 +121,7 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
     session_ms = DEFAULT_SESSION_MS if observed_session_ms is None else observed_session_ms
     assignor = _assignor(analysis)
     is_custom = assignor not in ASSIGNORS
+    initial_delay_ms = _initial_delay(analysis)
     settings = Settings(
         library=_library(analysis, session_ms, observed_rebalance_ms),
         protocol="consumer" if is_consumer else "classic",
@@ -127,6 +132,7 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
         static=analysis.is_static(),
         metadata_ms=_metadata_age(analysis),
         auto_commit_ms=_commit_interval(analysis),
+        initial_delay_ms=DEFAULT_INITIAL_DELAY_MS if initial_delay_ms is None else initial_delay_ms,
         assignor_ms=_leader_ms(analysis),
         assignor_user_data=is_custom,
     )
@@ -142,6 +148,9 @@ def _settings(analysis: GroupAnalysis, sources: list[Sourced]) -> Settings:
         ),
         *_sources_of_settings(settings, assignor),
     ]
+    if initial_delay_ms is not None:
+        rule = "time from the first join of an empty group to its generation"
+        sources.append(Sourced("initial rebalance delay", f"{initial_delay_ms} ms", "inferred", rule))
     return settings
 
 
@@ -202,6 +211,22 @@ def _metadata_age(analysis: GroupAnalysis) -> int:
     return next((age_ms for age_ms in METADATA_AGES_MS if age_ms >= delay_ms), METADATA_AGES_MS[-1])
 
 
+def _initial_delay(analysis: GroupAnalysis) -> int | None:
+    """Return group.initial.rebalance.delay.ms if an empty group had its generation earlier than by the default."""
+    spans_ms = [
+        rebalance.barrier_ms - rebalance.opening.start_ms
+        for rebalance in analysis.rebalances
+        if rebalance.opening is not None
+        and not rebalance.is_epoch
+        and rebalance.after.size
+        and not rebalance.before.size
+    ]
+    shortest_ms = min(spans_ms, default=DEFAULT_INITIAL_DELAY_MS)
+    if shortest_ms >= DEFAULT_INITIAL_DELAY_MS:
+        return None
+    return 0 if shortest_ms < NO_DELAY_MS else shortest_ms
+
+
 def _leader_ms(analysis: GroupAnalysis) -> int:
     """Return the usual time between the end of a join barrier and the leader's assignment."""
     spans = [r.stable_ms - r.barrier_ms for r in analysis.rebalances if not r.is_epoch and r.after.size]
@@ -258,18 +283,33 @@ def _grown(analysis: GroupAnalysis) -> dict[TopicPartition, int]:
     }
 
 
-def _growth(analysis: GroupAnalysis, places: list[TopicPartition], begin_ms: int) -> list[Event]:
+def _growth(analysis: GroupAnalysis, settings: Settings, places: list[TopicPartition], begin_ms: int) -> list[Event]:
     grown = _grown(analysis)
     if not grown:
         return []
-    return [Event(max(min(grown.values()) - begin_ms - 1_000, 0), "grow", partitions=len(places))]
+    # A sample shows new partitions late. An assignment that contains them shows that they existed when the rebalance
+    # began: without a log, that is a heartbeat interval before its barrier at most.
+    owned_ms = [
+        r.seen_ms - (1 if settings.is_consumer or r.opening is not None else settings.heartbeat_ms + 1_000)
+        for r in analysis.rebalances
+        if not grown.keys().isdisjoint(r.after.owners)
+    ]
+    grown_ms = min(*(ms - 1_000 for ms in grown.values()), *owned_ms)
+    return [Event(max(grown_ms - begin_ms, 0), "grow", partitions=len(places))]
 
 
 # Long histories
 
 
-def compress(script: Script) -> Script:
-    """Leave out most of the quiet time between disturbances, in which nothing happens that a setting changes."""
+def compress(script: Script, settings: Settings) -> Script:
+    """Leave out most of the quiet time between disturbances, in which nothing happens that a setting changes.
+
+    Each part that is left out is a multiple of the heartbeat interval, or of the age of metadata before partitions are
+    added, so that the members are in the same phase afterwards.
+    """
+    delay_ms = sum(LIBRARIES[settings.library].heartbeat_delay_ms) // 2
+    beat_ms, metadata_ms = settings.heartbeat_ms + delay_ms, settings.metadata_ms + sum(METADATA_DELAY_MS) // 2
+    last_growth_ms = max((event.at_ms for event in script.events if event.action == "grow"), default=0)
     busy: list[tuple[int, int]] = []
     for event in sorted(script.events):
         end_ms = event.at_ms + event.ms + SETTLING_MS.get(event.action, USUAL_SETTLING_MS)
@@ -284,8 +324,11 @@ def compress(script: Script) -> Script:
     last_ms = USUAL_SETTLING_MS
     for begin, end in [*busy, (script.end_ms, script.end_ms)]:
         if begin - last_ms > 2 * LEAD_MS:
-            cuts.append((last_ms, begin - LEAD_MS))
+            period_ms = metadata_ms if last_ms < last_growth_ms else beat_ms
+            quiet_ms = begin - LEAD_MS - last_ms
+            cuts.append((last_ms, last_ms + quiet_ms - quiet_ms % period_ms))
         last_ms = max(last_ms, end)
+    cuts = [(begin, end) for begin, end in cuts if begin < end]
     if not cuts:
         return script
     begins = [begin for begin, _ in cuts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from statistics import median
@@ -36,7 +37,7 @@ class _Members(NamedTuple):
         starts: dict[str, int] = {}
         events: list[Event] = []
         for name, sessions in self.processes.items():
-            is_up = False
+            is_up = was_replaced = False
             for session in sessions:
                 if not is_up:
                     is_logged = session.member.member_id in self.joined_ms
@@ -44,10 +45,12 @@ class _Members(NamedTuple):
                     if self._join_ms(session) <= self.begin_ms + EARLY_MS and name not in starts:
                         starts[name] = start_ms if is_logged else 10 * len(starts)
                     else:
-                        # Without a log, a member joined at some time in the heartbeat interval before the barrier.
-                        unknown_ms = 0 if is_logged or self.settings.is_consumer else self.settings.heartbeat_ms
+                        # Without a log, a member joined at some time in the heartbeat interval before the barrier. The
+                        # record of a static member that takes the place of the old one needs no barrier.
+                        is_exact = is_logged or was_replaced or self.settings.is_consumer
+                        unknown_ms = 0 if is_exact else self.settings.heartbeat_ms
                         events.append(Event(start_ms, "start", name, early_ms=unknown_ms))
-                is_up = session.end_kind not in STOPPED
+                is_up, was_replaced = session.end_kind not in STOPPED, session.end_kind == "replaced"
         return starts, events
 
     def ends(self) -> Iterator[Event]:
@@ -88,7 +91,8 @@ class _Members(NamedTuple):
         return min(at_ms, session.last_ms - 1)
 
     def _crash_ms(self, session: Session, ids: set[str]) -> int:
-        expired_ms = session.last_ms - self.settings.session_ms - self.settings.heartbeat_ms // 2
+        # The session ends that long after the last heartbeat, which the process sent up to one interval before it died.
+        expired_ms = session.last_ms - self.settings.session_ms + self.settings.heartbeat_ms // 2
         last_commit_ms = _last_commit(self.analysis, ids, session.last_ms) or 0
         return max(expired_ms, session.first_ms, last_commit_ms + 1)
 
@@ -128,8 +132,16 @@ def _pauses(analysis: GroupAnalysis, processes: dict[str, list[Session]], begin_
     for place, commits in analysis.group.commits.items():
         times, offsets = commits.ts_ms.tolist(), commits.committed.tolist()
         usual = median(b - a for a, b in itertools.pairwise(times)) if len(times) > 2 else 0
+        rate = (offsets[-1] - offsets[0]) / max(times[-1] - times[0], 1)
         for number, (silent_ms, resumed_ms) in enumerate(itertools.pairwise(times)):
-            if resumed_ms - silent_ms >= max(SLOW_MS, 3 * usual) and offsets[number + 1] - offsets[number] > 1:
+            # The first commit may be that of the long batch alone. Those shortly after it show whether records waited,
+            # or were not appended before.
+            last = bisect_right(times, resumed_ms + max(usual, SLOW_MS)) - 1
+            caught_up = offsets[last] - offsets[number]
+            waited = (
+                caught_up > 1 and caught_up - rate * (times[last] - resumed_ms) >= rate * (resumed_ms - silent_ms) / 2
+            )
+            if resumed_ms - silent_ms >= max(SLOW_MS, 3 * usual) and waited:
                 owner = _owner(analysis, place, silent_ms)
                 if owner in owners:
                     silences.setdefault(owner, []).append((silent_ms, resumed_ms))

@@ -72,7 +72,7 @@ def read_question(
     """
     script, settings = extract(analysis)
     settings = change(settings, own_settings or {})
-    own = Variant(AS_IT_WAS, settings, {}, compress(script))
+    own = Variant(AS_IT_WAS, settings, {}, compress(script, settings))
     tried = suggestions(script, settings) if variants is None else [(changes, 0) for changes in variants]
     return Question(
         analysis.group_id,
@@ -91,7 +91,9 @@ def _variant(script: Script, own: Variant, changes: Mapping[str, str], effort: i
         name=", ".join(f"{name}={value}" for name, value in changes.items()),
         settings=change(own.settings, of_settings),
         changes=changes,
-        script=compress(reorder(script, changes[DEPLOY_ORDER])) if DEPLOY_ORDER in changes else own.script,
+        script=compress(reorder(script, changes[DEPLOY_ORDER]), own.settings)
+        if DEPLOY_ORDER in changes
+        else own.script,
         effort=effort,
     )
 

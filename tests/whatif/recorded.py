@@ -56,7 +56,11 @@ def record(folder: Path, played: Script, settings: Settings, seed: int = 1) -> P
     (segments / f"{0:020}.log").write_bytes(b"".join(batches))
     lines = []
     for ms in range(0, played.end_ms, 1_000):
-        ends = {str(number): played.appended(number, ms) for number in range(PARTITIONS)}
+        ends = {
+            str(number): played.appended(number, ms)
+            for number, times in played.arrivals.items()
+            if number < PARTITIONS or times[0] <= ms
+        }
         row = {"sampled_ms": EPOCH_MS + ms, "topic": TOPIC, "log_start": dict.fromkeys(ends, 0), "log_end": ends}
         lines.append(json.dumps(row))
     (folder / "log-ends.jsonl").write_text("\n".join(lines) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from array import array
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.cli.what_if import what_if
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.whatif.answer import ask
 from kohort.whatif.deploy_order import reorder
 from kohort.whatif.extract import compress, extract
@@ -21,6 +23,8 @@ from kohort.whatif.playing import play
 from kohort.whatif.question import FEWEST_SEEDS
 from kohort.whatif.script import Event
 from kohort.whatif.virtual_cluster import GROUP
+from tests.pipeline.incidents.recorded import unpacked
+from tests.pipeline.own_logs import LoggedWorld
 from tests.whatif.recorded import record, rolling, script
 
 
@@ -55,7 +59,72 @@ def test_crash_is_found(tmp_path: Path) -> None:
     kills = [event for event in extracted.events if event.action == "kill"]
     assert settings.session_ms == 10_000
     assert len(kills) == 1
-    assert kills[0].at_ms == pytest.approx(25_000, abs=2_500)
+    assert kills[0].at_ms == pytest.approx(25_000, abs=1_600)  # half a heartbeat interval
+
+
+@pytest.fixture(scope="module")
+def incidents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupAnalysis]:
+    return read_history([str(unpacked("what-if-kafka-4.3", tmp_path_factory.mktemp("logs")))], {"*"})
+
+
+@pytest.mark.parametrize("group", ["slow-batch-range", "slow-batch-cooperative", "slow-batch-consumer"])
+def test_long_batches_are_found(incidents: dict[str, GroupAnalysis], group: str) -> None:
+    slow = [event for event in extract(incidents[group])[0].events if event.action == "slow"]
+    assert [event.member for event in slow] == ["m2", "m3"]
+    assert [event.ms for event in slow] == pytest.approx([12_000, 12_000], abs=700)
+    assert ask(incidents[group], []).calibration.is_good
+
+
+@pytest.mark.parametrize("group", ["crash-session10", "rolling-static"])
+def test_recorded_history_is_reproduced(incidents: dict[str, GroupAnalysis], group: str) -> None:
+    assert ask(incidents[group], []).calibration.is_good
+
+
+def test_producer_pause_is_not_long_batch(tmp_path: Path) -> None:
+    idle = script([], end_ms=90_000)
+    for times in idle.arrivals.values():
+        times[:] = array("q", [ms for ms in times if not 30_000 < ms < 45_000])
+    record(tmp_path, idle, Settings())
+    assert extract(read_history(history_of(tmp_path), {GROUP})[GROUP])[0].events == []
+
+
+def test_return_of_static_member_is_exact(tmp_path: Path) -> None:
+    record(tmp_path, rolling(), Settings(static=True))
+    extracted, _ = extract(read_history(history_of(tmp_path), {GROUP})[GROUP])
+    starts = [event for event in extracted.events if event.action == "start"]
+    assert [(event.member, event.early_ms) for event in starts] == [("m1", 0), ("m2", 0), ("m3", 0), ("m4", 0)]
+
+
+@pytest.mark.parametrize("first_record_ms", [37_500, 70_000])
+def test_added_partitions_are_played(tmp_path: Path, first_record_ms: int) -> None:
+    grown = script([Event(35_000, "grow", partitions=12)], end_ms=82_000, members=3)
+    new = {number: array("q", range(first_record_ms, 82_000, 500)) for number in range(8, 12)}
+    record(tmp_path, dataclasses.replace(grown, arrivals={**grown.arrivals, **new}), Settings(metadata_ms=30_000))
+    answer = ask(read_history(history_of(tmp_path), {GROUP})[GROUP], [], {"metadata.max.age.ms": "30000"})
+    assert answer.calibration.is_good, answer.calibration.failures
+    assert answer.calibration.observed["rebalances"] == 1
+
+
+def test_phases_survive_compression() -> None:
+    events = [Event(ms, action, "m1") for ms, action in ((300_000, "stop"), (303_000, "start"))]
+    compressed_ms = compress(script(events, end_ms=330_000), Settings(heartbeat_ms=3_000)).compressed_ms
+    beat_ms = 3_000 + 12  # with the usual delay of Java's heartbeats
+    assert compressed_ms > 250_000
+    assert compressed_ms % beat_ms == 0
+
+
+@pytest.mark.parametrize(("delay_ms", "extracted_ms"), [(0, 0), (2_000, 2_000), (3_000, 3_000)])
+def test_initial_delay_is_inferred(tmp_path: Path, delay_ms: int, extracted_ms: int) -> None:
+    world = LoggedWorld(group_initial_rebalance_delay_ms=delay_ms)
+    ada = world.consumer("ada")
+    ada.enters()
+    world.after(delay_ms)
+    world.shared(ada)
+    world.consume(5, ada)
+    world.save(tmp_path / "logs")
+    extracted, settings = extract(read_history([str(tmp_path / "logs")], {"billing"})["billing"])
+    assert settings.initial_delay_ms == extracted_ms
+    assert any(source.element == "initial rebalance delay" for source in extracted.sources) == (delay_ms < 3_000)
 
 
 def test_script_names_its_sources(tmp_path: Path) -> None:
@@ -72,7 +141,7 @@ def test_compressed_script_costs_the_same() -> None:
     events = [Event(ms, "stop" if ms % 2 else "start", "m1") for ms in (25_001, 28_000)]
     later_events = [event._replace(at_ms=event.at_ms + pause_ms) for event in events]
     long = script([*events, *later_events], end_ms=pause_ms + 100_000)
-    short = compress(long)
+    short = compress(long, Settings())
     assert short.end_ms < 200_000
     assert len(short.events) == 4
     assert short.compressed_ms == long.end_ms - short.end_ms
@@ -199,7 +268,7 @@ def test_deploy_order_is_not_given(tmp_path: Path) -> None:
 def test_waiting_restarts_stay_complete_when_compressed() -> None:
     early = rolling()
     long = dataclasses.replace(early, end_ms=3_600_000)
-    short = compress(reorder(long, "one-by-one"))
+    short = compress(reorder(long, "one-by-one"), Settings())
     assert short.end_ms < 300_000
     assert play(short, Settings(), seed=1).figures.rebalances == 8
 

@@ -42,7 +42,7 @@ def test_groups_of_pattern_are_predicted(logs: Path) -> None:
 
 def test_refused_group_keeps_other_predictions(logs: Path, tmp_path: Path) -> None:
     groups = ["--group", "rolling-range", "--group", "rolling-consumer-static", "--group", "absent"]
-    groups += ["--group", "crash-session10"]
+    groups += ["--group", "poison-poll15"]
     page = tmp_path / "page.html"
     result = run(logs, *groups, "--set", "session.timeout.ms=30000", "--report", str(page))
     assert result.exit_code == 1
@@ -51,7 +51,7 @@ def test_refused_group_keeps_other_predictions(logs: Path, tmp_path: Path) -> No
     errors = result.stderr.splitlines()
     assert any(line.startswith("Error: group rolling-consumer-static: session.timeout.ms does not") for line in errors)
     assert "Error: group absent is not in these sources" in errors
-    assert any(line.startswith("Error: cannot predict group crash-session10: the play does not") for line in errors)
+    assert any(line.startswith("Error: cannot predict group poison-poll15: the play does not") for line in errors)
     html = page.read_text(encoding="utf-8")
     assert "<h1>What if: 4 groups</h1>" in html
     assert "<p>Nothing is predicted: group absent is not in these sources.</p>" in html

@@ -106,7 +106,7 @@ def test_added_partitions_are_played(tmp_path: Path, first_record_ms: int) -> No
 
 
 def test_phases_survive_compression() -> None:
-    events = [Event(ms, action, "m1") for ms, action in ((300_000, "stop"), (303_000, "start"))]
+    events = [Event(300_000, "stop", "m1"), Event(303_000, "start", "m1")]
     compressed_ms = compress(script(events, end_ms=330_000), Settings(heartbeat_ms=3_000)).compressed_ms
     beat_ms = 3_000 + 12  # with the usual delay of Java's heartbeats
     assert compressed_ms > 250_000

@@ -261,7 +261,7 @@ def _print(answers: Sequence[Answer]) -> None:
 
 
 def _print_answer(answer: Answer) -> None:
-    from kohort.whatif.answer import ASSUMPTIONS, FIGURES, text_timeline
+    from kohort.whatif.answer import FIGURES, text_timeline
 
     observed, played = answer.calibration.observed, answer.calibration.played
     verdict = "reproduces the history" if answer.calibration.is_good else "does not reproduce the history"
@@ -289,4 +289,4 @@ def _print_answer(answer: Answer) -> None:
         for line in text_timeline(predicted.example, len(answer.script.arrivals), answer.script.begins_ms, end_ms):
             say(f"  {line}")
     say()
-    say(f"assumptions: {ASSUMPTIONS}")
+    say(f"assumptions: {'; '.join(answer.assumptions())}")

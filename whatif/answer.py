@@ -25,9 +25,14 @@ FIGURES = {
 }
 COUNTS = ("rebalances", "records_read_again")  # figures that are whole numbers
 NOTICE = "seconds_to_notice_a_crash"
-ASSUMPTIONS = (
-    "the same starts, stops, crashes, pauses and records; client timings of the model clients; ranges cover heartbeat "
-    "phases and join order"
+_ASSUMPTIONS = (
+    "the same starts, stops, crashes, pauses and records",
+    "client timings of the model clients",
+    "ranges cover heartbeat phases and join order",
+)
+_LONG_BATCHES = (
+    "a long batch is slow for its member only; if one of its records is slow for every member, a max.poll.interval.ms "
+    "below {longest_s:.0f} s, the length of the longest batch, costs more than predicted"
 )
 COSTS = ("stalled_partition_seconds", "group_stop_seconds", "records_read_again", "rebalances")
 RECORDS_AT_ONCE = 10_000_000  # of the scripts in memory
@@ -70,6 +75,12 @@ class Answer:
         """Variants with a prediction; only that of the group's own settings if it does not reproduce the history."""
         return [variant for variant in self.question.variants if variant.name in self.predictions]
 
+    def assumptions(self) -> list[str]:
+        """Return what the predictions assume, as clauses."""
+        longest_ms = max((event.ms for event in self.script.events if event.action == "slow"), default=0)
+        is_cut_short = any(variant.settings.max_poll_ms < longest_ms for variant in self.best_variants())
+        return [*_ASSUMPTIONS, *([_LONG_BATCHES.format(longest_s=longest_ms / 1000)] if is_cut_short else ())]
+
     def best_variants(self) -> list[Variant]:
         """Return the requested variants, or the suggested ones that no other one beats in all costs and effort."""
         if not self.question.is_suggesting:
@@ -91,6 +102,7 @@ class Answer:
             "group": self.group,
             "calibration": self.calibration.as_row() | {"failures": self.calibration.failures},
             "script": [source._asdict() for source in self.sources],
+            "assumptions": self.assumptions(),
             "variants": [
                 {
                     "name": variant.name,

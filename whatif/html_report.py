@@ -8,7 +8,7 @@ from kohort.pipeline.report.style import page_head
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, esc, label, legend, name, rect, text, thinned
 from kohort.pipeline.report.tables import table
 from kohort.pipeline.rules.finding import several
-from kohort.whatif.answer import ASSUMPTIONS, COUNTS, FIGURES, Answer
+from kohort.whatif.answer import COUNTS, FIGURES, Answer
 from kohort.whatif.playing import Played
 from kohort.whatif.question import Variant
 from kohort.whatif.script import Script
@@ -42,7 +42,7 @@ def answer_parts(answer: Answer) -> str:
         _figures(answer, variants) if answer.calibration.is_good else "",
         _timelines(answer, variants),
         _sources(answer),
-        f"<h3>Assumptions</h3><p>{esc(ASSUMPTIONS.capitalize())}.</p>",
+        f"<h3>Assumptions</h3><p>{esc('; '.join(answer.assumptions()).capitalize())}.</p>",
     ]
     return "".join(parts)
 

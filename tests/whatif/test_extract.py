@@ -147,6 +147,14 @@ def test_compressed_script_costs_the_same() -> None:
     assert short.compressed_ms == long.end_ms - short.end_ms
 
 
+@pytest.mark.parametrize(("limit_ms", "is_stated"), [("5000", True), ("60000", False)])
+def test_short_poll_limit_states_assumption(
+    incidents: dict[str, GroupAnalysis], limit_ms: str, *, is_stated: bool
+) -> None:
+    answer = ask(incidents["slow-batch-range"], [{"max.poll.interval.ms": limit_ms}])
+    assert any("slow for every member" in clause for clause in answer.assumptions()) == is_stated
+
+
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(what_if, arguments)
     return result.exit_code, result.output

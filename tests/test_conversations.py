@@ -1,13 +1,12 @@
 """Every conversation of tests/conversations, played with a broker in this process."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from kohort.protocol.releases import CURRENT
 from tests.support.effort import in_turn
-from tests.support.lacking import lacks
+from tests.support.lacking import need
 from tests.talk.conversations import BY_RELEASE
 from tests.talk.play import play
 
@@ -48,8 +47,8 @@ def test_conversation_with_coordinators_that_move(release: str, name: str) -> No
 
 def _play(release: str, name: str, data_dir: Path | None = None, *, moving: bool = False) -> None:
     conversation = BY_RELEASE[release][name]
-    if find_spec("re2") is None and any("regex" in line for line in conversation.lines):
-        lacks("re2")
+    if conversation.has_patterns:
+        need("re2")
     differences = play(conversation, data_dir, moving=moving, release=release)
     if differences:
         pytest.fail(differences, pytrace=False)

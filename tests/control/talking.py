@@ -17,6 +17,7 @@ from kohort.control.laboratory import Laboratory
 from kohort.control.oracle.safety import Budget
 from kohort.proxy.talk.talk_connection import TalkConnection
 from kohort.proxy.talk.talk_lines import ANSWER, Step
+from tests.support.lacking import need
 from tests.talk.play import WrittenPlayer
 from tests.talk.profiles import PROFILES, Profile
 from tests.talk.script import Conversation, read_steps
@@ -93,6 +94,8 @@ class Lab:
 
 def violations_of(conversation: Conversation) -> list[str]:
     """Return the violations in a conversation, up to the first step that is not about groups."""
+    if conversation.has_patterns:
+        need("re2")
     stage = LabStage(PROFILES[conversation.profile], conversation.warm)
     stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
     player = WrittenPlayer(stage)

@@ -58,24 +58,33 @@ LACKS = {
 }
 
 
-def lacks(what: str, detail: object = "") -> NoReturn:
+def lacks(tool: str, detail: object = "") -> NoReturn:
     """Skip the test, or fail it in CI unless the tool may be missing there.
 
     Args:
-        what: A key of `LACKS`.
+        tool: A key of `LACKS`.
     """
-    lack = LACKS[what]
+    lack = LACKS[tool]
     text = f"{lack.text}: {detail}" if str(detail) else lack.text
     if os.environ.get("CI") and not lack.in_ci:
         pytest.fail(f"missing in CI: {text}", pytrace=False)
     pytest.skip(text)
 
 
+def need(tool: str) -> None:
+    """Skip the test, or fail it in CI, if a tool is missing.
+
+    Args:
+        tool: A key of `LACKS` with a check.
+    """
+    is_there = LACKS[tool].is_there
+    assert is_there is not None, f"no check for {tool}"
+    if not is_there():
+        lacks(tool)
+
+
 def look_for_needs(item: pytest.Item) -> None:
     """Skip or fail a test if a tool named by its marks `needs` is missing."""
     for mark in item.iter_markers("needs"):
-        for what in mark.args:
-            is_there = LACKS[what].is_there
-            assert is_there is not None, f"nothing looks for {what}"
-            if not is_there():
-                lacks(what)
+        for tool in mark.args:
+            need(tool)

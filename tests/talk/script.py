@@ -60,6 +60,11 @@ class Conversation:
         """Its steps, read when they are played: a process plays some of the conversations. Raises ScriptError."""
         return read_steps(self.path, self.lines)
 
+    @property
+    def has_patterns(self) -> bool:
+        """Whether a member subscribes by a pattern, which needs google-re2."""
+        return any("regex" in line for line in self.lines)
+
     def has(self, *kinds: str) -> bool:
         """Return whether one of its single-line steps is of one of these forms."""
         return any(FORMS[kind].fullmatch(line.strip()) for kind in kinds for line in self.lines)

@@ -173,12 +173,13 @@ def answer_all(questions: Iterable[Question], workers: Workers) -> Iterator[Answ
 
 def in_batches(scripts: Iterable[SizedT]) -> Iterator[list[SizedT]]:
     """Split scripts, or what contains them, so that those of a batch fit into memory together."""
-    batch: list[SizedT] = []
+    batch, records = list[SizedT](), 0
     for script in scripts:
         batch.append(script)
-        if sum(script.records for script in batch) >= RECORDS_AT_ONCE:
+        records += script.records
+        if records >= RECORDS_AT_ONCE:
             yield batch
-            batch = []
+            batch, records = [], 0
     if batch:
         yield batch
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
 
-from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.group_analysis import GroupAnalysis, once
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.rules.readiness import DEFAULT_SESSION_MS, has_librdkafka_form
 from kohort.whatif.arrivals import arrivals_of, base_offset
@@ -44,6 +44,7 @@ class UnplayableError(ValueError):
     """A history that does not contain what a script needs."""
 
 
+@once
 def extract(analysis: GroupAnalysis) -> tuple[Script, Settings]:
     """Return the script of a group and the settings that it had.
 

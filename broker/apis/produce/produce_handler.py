@@ -85,8 +85,8 @@ def _store_single(
     It does if there is an error, an access check, an expensive check or a sync.
     """
     cluster = node.cluster
-    key = data.topic_id if ticket.version >= TOPIC_IDS_FROM else data.name
-    topic = cluster.topics.by_name(key) if isinstance(key, str) else cluster.topics.by_id(key)
+    by_id = ticket.version >= TOPIC_IDS_FROM
+    topic = cluster.topics.by_id(data.topic_id) if by_id else cluster.topics.by_name(data.name)
     if topic is None or cluster.access is not None or cluster.syncs is not None or request.acks == 0:
         return None
     result = _look(node, topic, data.partition_data[0], request.acks, ticket, {})
@@ -96,7 +96,7 @@ def _store_single(
     if verdicts is None or isinstance(verdicts[0], Rejection):
         return None
     answer = _append(node, result, verdicts[0], ticket.received_at_ms)
-    response = ProduceResponse(responses=(topic_response(key, (answer,)),))
+    response = ProduceResponse(responses=(topic_response(data.topic_id if by_id else data.name, (answer,)),))
     if answer.error_code:
         _name_leaders(node, response, ticket)
     return response

@@ -45,7 +45,7 @@ STREAMS_VERSION = 0
 
 Results = dict[str, float | None]
 
-GROUPS, COMMITS, LOG_PARTITIONS = 10_000, 20, 50  # each of four keys of a group is committed five times
+GROUPS, COMMITS, LOG_PARTITIONS = 10_000, 5, 50  # five commits of four partitions for each group
 
 
 class RunningServer:

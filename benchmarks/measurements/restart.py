@@ -1,4 +1,4 @@
-"""A broker restarts on a log of a million commits of 10,000 groups, loads it, and compacts it during heartbeats.
+"""A broker restarts on a log of a million offsets of 10,000 groups, loads it, and compacts it during heartbeats.
 
 Also measures how long one core needs to read the same files and check every batch, with the log reader of `kohort
 admin verify`.
@@ -40,6 +40,7 @@ from kohort.storage.topics import Topics
 
 TOPIC_ID = UUID(int=1)
 PARTITIONS = 50
+COMMITTED = 4  # partitions of each commit
 SEGMENT_BYTES = 1 << 20  # small, so that most of the log can be compacted
 BEATING = 200
 INTERVAL_NS = 500_000_000
@@ -48,7 +49,7 @@ INTERVAL_NS = 500_000_000
 async def measure(bench: Bench) -> None:
     """Measure the time until READY and until all groups are loaded, then compaction until the log stops shrinking."""
     # A short log is all in one partition: else no segment would be full, and there would be nothing to compact.
-    groups, commits, homes = (1_000, 20, 1) if bench.quick else (10_000, 100, PARTITIONS)
+    groups, commits, homes = (1_000, 5, 1) if bench.quick else (10_000, 25, PARTITIONS)
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder:
         path = Path(folder) / "data"
         write(path, groups, commits, homes)
@@ -118,7 +119,7 @@ def size_of(path: Path) -> int:
 
 
 def write(path: Path, groups: int, commits: int, homes: int) -> None:
-    """Write the log of groups of one member with `commits` commits, each a batch of its own.
+    """Write the log of groups of one member with `commits` commits of four partitions, each commit in one batch.
 
     Args:
         homes: Number of partitions that the groups are in, from the first one on.
@@ -139,14 +140,17 @@ def write(path: Path, groups: int, commits: int, homes: int) -> None:
     names = list(islice((name for name in numbered if partition_for(name, PARTITIONS) < homes), groups))
     for name in names:
         record = encode_record(group_key(name), group_value(stable(name, now_ms)), 0)
-        _append(topic, name, record, now_ms)
+        _append(topic, name, EncodedRecords(record, 1), now_ms)
     start, behind_offset, tags = offset_value_parts("", None)
     for number in range(commits):
         for name in names:
             value = b"".join(
                 (start, number.to_bytes(8, "big"), b"\xff" * 4, behind_offset, now_ms.to_bytes(8, "big"), tags)
             )
-            _append(topic, name, encode_record(offset_key(name, "orders", number % 4), value, 0), now_ms)
+            records = (
+                encode_record(offset_key(name, "orders", partition), value, partition) for partition in range(COMMITTED)
+            )
+            _append(topic, name, EncodedRecords(b"".join(records), COMMITTED), now_ms)
     directory.close()
 
 
@@ -171,6 +175,6 @@ def stable(name: str, now_ms: int) -> GroupValue:
     )
 
 
-def _append(topic: Topic, group_id: str, record: bytes, now_ms: int) -> None:
+def _append(topic: Topic, group_id: str, records: EncodedRecords, now_ms: int) -> None:
     log = topic.partitions[partition_for(group_id, PARTITIONS)].log
-    log.append(EncodedRecords(record, 1).batch(now_ms), wall_ms=now_ms)
+    log.append(records.batch(now_ms), wall_ms=now_ms)

@@ -20,8 +20,7 @@ from benchmarks.failures import UnmeasurableError
 from benchmarks.measurements import MEASUREMENTS, chosen
 from benchmarks.report import Result, as_json, number, right, show
 
-BESIDE = ", the other"
-"""Behind a measurement's name: of the program that is measured in turn with this one."""
+OTHER = ", other"  # added to the names of measurements of the program given by --with
 
 LIMIT_S = 120  # seconds for one measurement in one round
 
@@ -32,13 +31,14 @@ LIMIT_S = 120  # seconds for one measurement in one round
 @click.option("--quick", is_flag=True, help="Shorter and smaller: a test of the benchmarks rather than figures.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures of every round there.")
 @click.option(
-    "--beside",
+    "--with",
+    "other",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Another `kohort`, such as that of an older checkout's environment, measured in turn with this one.",
+    help="Another `kohort`, such as that of an older checkout's environment, measured in turns with this one.",
 )
 @click.option("--serve", "arguments", default="", metavar="ARGUMENTS", help="Further arguments of `kohort serve`.")
 def main(
-    names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, beside: Path | None, arguments: str
+    names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, other: Path | None, arguments: str
 ) -> None:
     """Measure kohort with a load generator that checks every response.
 
@@ -49,13 +49,13 @@ def main(
     except KeyError as unknown:
         raise click.UsageError(f"unknown measurement {unknown}; expected one of: {', '.join(MEASUREMENTS)}") from None
     allow_many_sockets()
-    # However it was started and is stopped: servers are to be stopped, too.
+    # SIGINT may be ignored in a background job, and SIGTERM must stop the servers, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     results: list[Result] = []
     stopped = False
     try:
-        measure_all(selection, rounds or (1 if quick else 3), quick, shlex.split(arguments), beside, results)
+        measure_all(selection, rounds or (1 if quick else 3), quick, shlex.split(arguments), other, results)
     except KeyboardInterrupt:
         stopped = True
         print("\nstopped", file=sys.stderr)
@@ -67,13 +67,13 @@ def main(
 
 
 def measure_all(
-    selection: list[str], rounds: int, quick: bool, arguments: list[str], beside: Path | None, results: list[Result]
+    selection: list[str], rounds: int, quick: bool, arguments: list[str], other: Path | None, results: list[Result]
 ) -> None:
-    """Run all measurements in turn in each round, so that noise affects all alike."""
+    """Run all measurements in turns in each round, so that noise affects all alike."""
     start = monotonic()
-    programs = [None] if beside is None else [None, beside]
+    programs = [None] if other is None else [None, other]
     for round_, name, program in product(range(1, rounds + 1), selection, programs):
-        console = name if program is None else f"{name}{BESIDE}"
+        console = name if program is None else f"{name}{OTHER}"
         print(
             f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {console:17}", end="", file=sys.stderr, flush=True
         )

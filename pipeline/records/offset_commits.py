@@ -271,21 +271,3 @@ def _ascii(buffer: Bytes, at: Ints, size: Ints, ok: Bools) -> Bools:
         counts = np.concatenate(([0], np.cumsum(high)))
         result[some] = counts[ends] == counts[ends - size]
     return result
-
-
-def spans_of(keys: pa.BinaryArray, values: pa.BinaryArray) -> RecordSpans:
-    key_data, key_start, key_length = _binary(keys)
-    value_data, value_start, value_length = _binary(values)
-    buffer = np.concatenate((key_data, value_data))
-    return RecordSpans(buffer, key_start, key_length, value_start + len(key_data), value_length)
-
-
-def _binary(column: pa.BinaryArray) -> tuple[Bytes, Ints, Ints]:
-    _validity, offsets, data = column.buffers()
-    width = np.int64 if pa.types.is_large_binary(column.type) else np.int32
-    ends = np.frombuffer(offsets, width)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    length = np.diff(ends)
-    if column.null_count:
-        length = np.where(column.is_null().to_numpy(zero_copy_only=False), -1, length)
-    raw = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return raw, ends[:-1], length

@@ -58,7 +58,6 @@ GOALS = {
     goal.name: goal
     for goal in (
         Goal("segment files -> silver commits", "M records/s", 0.8, 1.2),
-        Goal("bronze Parquet -> silver commits", "M records/s", 0.6, 0.9),
         Goal("group metadata", "k members/s", 50, 120),
         Goal("commit gaps", "s", 8, 6, less=True),
         Goal("movement", "s", 4, 2.5, less=True),
@@ -92,8 +91,8 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begun, result
 
 
-def write_bronze(logs: Path, target: Path) -> None:
-    """Write the records as Parquet, one file per segment file."""
+def write_parquet(logs: Path, target: Path) -> None:
+    """Write the undecoded records as Parquet, one file per segment file, for peers that cannot read segment files."""
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(logs.rglob("*.log"))):
         tables = [records_of(chunk) for chunk in read_partition(partition_of(path) or 0, [path])]
@@ -113,7 +112,7 @@ class Bench:
     def prepare(self) -> None:
         for number, plan in enumerate(self.plans):
             self.counts.append(write_segments(plan, self.place / f"logs{number}"))
-        write_bronze(self.logs, self.place / "bronze")
+        write_parquet(self.logs, self.place / "records")
         self.member_records = write_segments(MEMBERS, self.place / "members")
 
     @property
@@ -159,7 +158,6 @@ class Bench:
         return time.perf_counter() - begun, memory
 
     def decoding(self, spark: SparkSession) -> None:
-        from kohort.pipeline.job.bronze import silver_from_records
         from kohort.pipeline.job.ingest import ingest_sources
         from tests.pipeline import peers, polars_decoding
 
@@ -167,20 +165,11 @@ class Bench:
         millions = self.records / MILLION
         seconds, _ = timed(lambda: ingest_sources(spark, sources, self.place / "silver"))
         self.figures.add("segment files -> silver commits", "kohort", millions / seconds)
-        bronze, target = self.place / "bronze", self.place / "peer.parquet"
-        frame = spark.read.parquet(str(bronze))
-        seconds, _ = timed(lambda: silver_from_records(frame, self.place / "from-bronze", "0"))
-        self.figures.add("bronze Parquet -> silver commits", "kohort", millions / seconds)
-        expected = committed(self.place / "from-bronze")
+        expected, target = committed(self.place / "silver"), self.place / "peer.parquet"
         for who, decode in (("DuckDB", peers.duckdb_decode), ("Polars", polars_decoding.polars_decode)):
-            seconds, found = timed(partial(decode, bronze, target))
+            seconds, found = timed(partial(decode, self.place / "records", target))
             assert found == expected, f"{who} reads {found}, not {expected}"
-            self.figures.add("bronze Parquet -> silver commits", who, millions / seconds)
-        some = sorted(bronze.glob("*.parquet"))[-1]
-        seconds, _ = timed(lambda: peers.plain_decode([some], target))
-        self.figures.add(
-            "bronze Parquet -> silver commits", "plain Python", pq.read_metadata(some).num_rows / MILLION / seconds
-        )
+            self.figures.add("segment files -> silver commits", who, millions / seconds)
         path = sorted(self.logs.rglob("*.log"))[-1]
         seconds, _ = timed(lambda: peers.plain_segments([path], target))
         rows = sum(len(chunk) for chunk in read_partition(0, [path]))
@@ -389,7 +378,7 @@ def main() -> None:
         shutil.rmtree(place, ignore_errors=True)
     print(f"\n{machine()}; load before: {before:.1f}; medians of {1 if options.quick else options.rounds} rounds")
     print(
-        f"{bench.records / MILLION:.2f} M records in segment files and bronze; the cold run reads {bench.counts[0]:,}"
+        f"{bench.records / MILLION:.2f} M records in segment files, for DuckDB and Polars in Parquet; the cold run reads {bench.counts[0]:,}"
     )
     print(f"{bench.member_records:,} group records of {MEMBERS.members} members with {MEMBERS.parts} partitions\n")
     print("\n".join(table(bench)))

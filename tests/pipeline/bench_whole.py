@@ -40,7 +40,7 @@ def polars(place: Path) -> int:
 
     from tests.pipeline.polars_decoding import polars_decode
 
-    polars_decode(place / "bronze", place / COMMITS)
+    polars_decode(place / "records", place / COMMITS)
     partitions = (
         pl.scan_parquet(place / COMMITS)
         .group_by("group_id", "topic", "part")
@@ -102,7 +102,7 @@ def main() -> None:
         print(PARTS[options.part](options.place))
         return
     from kohort.pipeline.synthetic import Plan, write_segments
-    from tests.pipeline.bench import MILLION, write_bronze
+    from tests.pipeline.bench import MILLION, write_parquet
 
     millions, rounds = (0.1, 1) if options.quick else (options.millions, options.rounds)
     results = defaultdict(list)
@@ -111,7 +111,7 @@ def main() -> None:
         count = write_segments(
             Plan(records=round(MILLION * millions), groups=max(round(10 * millions), 1)), place / "logs"
         )
-        write_bronze(place / "logs", place / "bronze")
+        write_parquet(place / "logs", place / "records")
         for _ in range(rounds):
             for title in (*PARTS, ANALYZE):
                 results[title].append(run(title, place))

@@ -38,15 +38,6 @@ def _plain_rows(pairs: Any, target: Path) -> int:
     return sum(columns["committed_offset"])
 
 
-def plain_decode(bronze: list[Path], target: Path) -> int:
-    """Decode bronze Parquet to Parquet in plain Python on one core."""
-    pairs = []
-    for path in bronze:
-        table = pq.read_table(path, columns=["key", "value"])
-        pairs += list(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
-    return _plain_rows(pairs, target)
-
-
 def plain_segments(paths: list[Path], target: Path) -> int:
     """Decode segment files to Parquet in plain Python on one core; only batches are split by the pipeline."""
 
@@ -73,10 +64,10 @@ copy (
 """
 
 
-def duckdb_decode(bronze: Path, target: Path) -> int:
-    """Decode bronze Parquet to Parquet in DuckDB, for values of version 4 with short metadata only."""
+def duckdb_decode(records: Path, target: Path) -> int:
+    """Decode records in Parquet to Parquet in DuckDB, for values of version 4 with short metadata only."""
     with _duckdb() as database:
-        database.execute(_DUCKDB_DECODE.format(source=bronze / "*.parquet", target=target))
+        database.execute(_DUCKDB_DECODE.format(source=records / "*.parquet", target=target))
         return _total(database, target)
 
 

@@ -1,4 +1,4 @@
-"""Decoding of bronze Parquet in Polars, in a module that imports nothing else."""
+"""Decoding of records in Parquet in Polars, in a module that imports nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 
-def polars_decode(bronze: Path, target: Path) -> int:
-    """Decode bronze Parquet to Parquet in Polars, for values of version 4 with short metadata only."""
+def polars_decode(records: Path, target: Path) -> int:
+    """Decode records in Parquet to Parquet in Polars, for values of version 4 with short metadata only."""
 
     def number(column: pl.Expr, at: pl.Expr | int, kind: Any, size: int) -> pl.Expr:
         return column.bin.slice(at, size).bin.reinterpret(dtype=kind, endianness="big")
@@ -18,7 +18,7 @@ def polars_decode(bronze: Path, target: Path) -> int:
     group = number(key, 2, pl.Int16, 2).cast(pl.Int64)
     topic = number(key, pl.col("g") + 4, pl.Int16, 2).cast(pl.Int64)
     metadata = number(value, 14, pl.UInt8, 1).cast(pl.Int64) - 1
-    frame = pl.scan_parquet(bronze / "*.parquet").select("key", "value")
+    frame = pl.scan_parquet(records / "*.parquet").select("key", "value")
     frame = frame.filter((number(key, 0, pl.Int16, 2) == 1) & value.is_not_null())
     frame = frame.with_columns(g=group, m=metadata).with_columns(t=topic)
     frame.select(

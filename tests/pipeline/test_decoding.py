@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.offset_commits import read_commits, spans_of
+from kohort.pipeline.records.offset_commits import RecordSpans, read_commits
 from kohort.protocol.records.layouts import CONSUMER_OFFSETS
 from kohort.protocol.records.record_reader import decode
 from kohort.protocol.records.record_writer import encode_key, encode_value
@@ -118,12 +118,19 @@ def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
     )  # fmt: skip
 
 
+def spans(rows: list[tuple[bytes | None, bytes | None]]) -> RecordSpans:
+    fields = [field for row in rows for field in row]
+    lengths = np.array([-1 if field is None else len(field) for field in fields], np.int64)
+    ends = np.maximum(lengths, 0).cumsum()
+    buffer = np.frombuffer(b"".join(field or b"" for field in fields), np.uint8)
+    starts = ends - np.maximum(lengths, 0)
+    return RecordSpans(buffer, starts[::2], lengths[::2], starts[1::2], lengths[1::2])
+
+
 @examples(2)
 @given(st.lists(commit_rows(), max_size=12))
 def test_fast_decoder_equals_plain_one(rows: list[tuple[bytes | None, bytes | None]]) -> None:
-    keys = pa.array([key for key, _ in rows], pa.binary())
-    values = pa.array([value for _, value in rows], pa.binary())
-    fast = read_commits(spans_of(keys, values))
+    fast = read_commits(spans(rows))
     columns = (
         fast.groups.take(pa.array(fast.key)).to_pylist(), fast.topics.take(pa.array(fast.key)).to_pylist(), fast.partition, fast.version, fast.offset, fast.leader_epoch,
         fast.metadata.to_pylist(), fast.commit_ts_ms, fast.expire_ts_ms, [row.tobytes() for row in fast.topic_id],
@@ -142,17 +149,14 @@ def _odd_length(value: bytes | None) -> bool:
     return value is not None and value[:2] == b"\0\4"
 
 
-def test_sliced_columns_with_nulls() -> None:
+def test_null_keys_and_values() -> None:
     row = encode_key(1, {"group": "g", "topic": "t", "partition": 1}), encode_value(1, 3, {"offset": 7, "leaderEpoch": 1,
                      "metadata": "", "commitTimestamp": 5})  # fmt: skip
-    keys = pa.array([b"x", None, row[0], row[0]], pa.binary())[1:]
-    values = pa.array([b"y", row[1], None, row[1]], pa.binary())[1:]
-    fast = read_commits(spans_of(keys, values))
+    fast = read_commits(spans([(None, row[1]), (row[0], None), row]))
     assert fast.rows.tolist() == [1, 2]
     assert fast.offset.tolist() == [-1, 7]
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_hardly_any_rows(size: int) -> None:
-    empty = pa.array([None] * size, pa.binary())
-    assert np.array_equal(read_commits(spans_of(empty, empty)).rows, np.zeros(0))
+def test_at_most_one_row(size: int) -> None:
+    assert np.array_equal(read_commits(spans([(None, None)] * size)).rows, np.zeros(0))

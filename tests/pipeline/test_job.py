@@ -94,29 +94,6 @@ def test_sources_as_spark_formats(spark: Any, recording: Path) -> None:
     assert ends.where("topic = 'warmup' and part = 0").agg({"log_end": "max"}).first()[0] > 0
 
 
-@pytest.mark.deep
-def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    from kohort.pipeline.job.bronze import silver_from_records
-    from kohort.pipeline.job.formats import register
-    from kohort.pipeline.job.ingest import ingest_sources
-
-    register(spark)
-    logs = recording / "segments" / "__consumer_offsets-1"
-    sources, _ = find_sources([str(logs)])
-    ingest_sources(spark, sources, tmp_path / "a")
-    frame = spark.read.format("group_log_files").load(str(logs))
-    for _ in range(2):
-        silver_from_records(frame, tmp_path / "b", "0")
-    for table in ("offset_commits", "group_records", "group_members", "member_partitions"):
-        one, two = (pq.read_table(tmp_path / which / table).to_pylist() for which in "ab")
-        for row in one + two:
-            for name in ("leader_epoch", "log_leader_epoch", "op_id"):
-                row.pop(name, None)
-        assert sorted_rows(one) == sorted_rows(two), table
-
-
 def test_failure_prints_sentence_and_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import kohort.pipeline.session as session
     from kohort.cli.analyze import analyze

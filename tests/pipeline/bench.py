@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from kohort.pipeline.job.raw_records import records_of
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import partition_of, read_partition
-from kohort.pipeline.synthetic import Plan, write_segments
+from tests.pipeline.synthetic import Plan, write_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -280,7 +280,7 @@ WHO = ("kohort", "plain Python", "DuckDB", "Polars")
 
 def table(bench: Bench) -> Iterator[str]:
     figures = bench.figures
-    yield f"| | floor | must | {' | '.join(WHO)} | |"
+    yield f"| | minimum | goal | {' | '.join(WHO)} | |"
     yield f"|---|---|---|{'---|' * len(WHO)}---|"
     for goal in GOALS.values():
         samples = figures.samples.get((goal.name, "kohort"))
@@ -302,7 +302,7 @@ def verdict(goal: Goal, value: float) -> str:
     def reached(bound: float) -> bool:
         return value <= bound if goal.less else value >= bound
 
-    return "reached" if reached(goal.must) else "above the floor" if reached(goal.floor) else "MISSED"
+    return "reached" if reached(goal.must) else "above the minimum" if reached(goal.floor) else "MISSED"
 
 
 def scaling(bench: Bench) -> Iterator[str]:

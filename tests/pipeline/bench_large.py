@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from kohort.pipeline.synthetic import Plan, write_segments
 from tests.pipeline.bench import MASTER, MILLION, machine
+from tests.pipeline.synthetic import Plan, write_segments
 from tests.pipeline.tree import TreeMemory
 
 GROUPS_PER_MILLION = 10

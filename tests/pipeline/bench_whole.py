@@ -101,8 +101,8 @@ def main() -> None:
     if options.part is not None:
         print(PARTS[options.part](options.place))
         return
-    from kohort.pipeline.synthetic import Plan, write_segments
     from tests.pipeline.bench import MILLION, write_parquet
+    from tests.pipeline.synthetic import Plan, write_segments
 
     millions, rounds = (0.1, 1) if options.quick else (options.millions, options.rounds)
     results = defaultdict(list)

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.testing import Cluster
+from tests.pipeline.synthetic import Plan, write_segments
 from tests.pipeline.written_cluster import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(1500)]

@@ -29,8 +29,8 @@ from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.source_rows import ShareLagSample
 from kohort.pipeline.sources.window import Window
-from kohort.pipeline.synthetic import START_MS, Plan, write_segments
 from tests.pipeline.incidents.recorded import unpacked
+from tests.pipeline.synthetic import START_MS, Plan, write_segments
 
 Rows = dict[str, pa.Table]
 RARE = {

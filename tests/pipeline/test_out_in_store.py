@@ -23,9 +23,9 @@ from kohort.pipeline.remote_path import Place, StoredPlace, remove_folder
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.window import EVERYTHING, Window
 from kohort.pipeline.store_errors import store_error
-from kohort.pipeline.synthetic import Plan, write_segments
 from tests.pipeline.incidents.recorded import unpacked
 from tests.pipeline.stores import BUCKET, fetch, refusing_store, use
+from tests.pipeline.synthetic import Plan, write_segments
 
 NOW_S = 1_790_000_000.0
 

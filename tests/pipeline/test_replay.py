@@ -17,11 +17,11 @@ from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
-from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import iterate_records, read_batches
 from kohort.protocol.consumer_protocol import read_assignment
 from kohort.protocol.records.record_reader import decode
 from tests.pipeline.local_groups import load_groups
+from tests.pipeline.synthetic import Plan, write_segments
 
 Place = tuple[str, int]
 GROUP_METADATA, COMMIT = 2, 1

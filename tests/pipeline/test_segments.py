@@ -19,9 +19,9 @@ from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import read_partition
-from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
 from kohort.protocol.records.record_writer import encode_key, encode_value
+from tests.pipeline.synthetic import Plan, write_segments
 
 NOW = 1_760_000_000_000
 

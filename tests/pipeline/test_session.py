@@ -13,7 +13,7 @@ from kohort.pipeline.session import NoSparkError, connect_place, with_retries
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.synthetic import Plan, write_segments
+from tests.pipeline.synthetic import Plan, write_segments
 
 
 @pytest.mark.parametrize(

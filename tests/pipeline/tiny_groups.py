@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kohort.pipeline.synthetic import Plan, write_segments
+from tests.pipeline.synthetic import Plan, write_segments
 
 BEGIN = datetime(2026, 3, 14, 4, tzinfo=UTC)
 MESSAGES = (

@@ -48,7 +48,7 @@ class Purgatory:
         """Create an empty purgatory.
 
         Args:
-            changed: Called whenever an operation starts to wait, so that the caller can re-arm its timer.
+            changed: Called when `next_wakeup_ms` may be earlier than before, so that the caller can re-arm its timer.
             failed: Receives an operation that raises in `check` or `advance`; the others continue. Without it the
                 exception leaves the call, and the remaining due operations complete at the next call.
         """
@@ -74,11 +74,11 @@ class Purgatory:
 
     def wait(self, operation: DelayedOperation, keys: Iterable[Hashable] = ()) -> None:
         """Add `operation` under `keys` until its deadline. It is not checked first; call `can_complete` for that."""
-        operation._keys = tuple(keys)
-        for key in operation._keys:
-            self._watched.setdefault(key, {})[operation] = None
-        self._wheel.add(operation)
-        if self._changed is not None:
+        if keys:
+            operation._keys = tuple(keys)
+            for key in operation._keys:
+                self._watched.setdefault(key, {})[operation] = None
+        if self._wheel.add(operation) and self._changed is not None:
             self._changed()
 
     def wait_for_a_turn(self, operation: DelayedOperation) -> None:
@@ -116,18 +116,9 @@ class Purgatory:
         self._remove(operation)
 
     def postpone(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        """Change the deadline of a waiting operation.
-
-        A later deadline costs nothing: the wheel keeps the old one and notices the change when it comes up.
-        """
-        if deadline_ms < operation.deadline_ms and operation.scheduled:
-            self._wheel.cancel(operation)
-            operation.deadline_ms = deadline_ms
-            self._wheel.add(operation)
-            if self._changed is not None:
-                self._changed()
-        else:
-            operation.deadline_ms = deadline_ms
+        """Set the deadline of a waiting operation, which may be earlier or later than before."""
+        if self._wheel.set_deadline(operation, deadline_ms) and self._changed is not None:
+            self._changed()
 
     def advance(self, now_ms: int, at_most: int | None = None) -> int:
         """Force operations that are due until `now_ms` to complete, each at its own deadline; return their number.

@@ -75,13 +75,28 @@ class TimingWheel:
             heappop(queue)[2].start_ms = OUT_OF_QUEUE
         return queue[0][0] if queue else None
 
-    def add(self, entry: TimerEntry) -> None:
-        """Schedule `entry` for its `deadline_ms`; an entry whose deadline has passed is due at the next `advance`."""
+    def add(self, entry: TimerEntry) -> bool:
+        """Schedule `entry` for its `deadline_ms`. Return whether `next_wakeup_ms` may be earlier than before.
+
+        An entry whose deadline has passed is due at the next `advance`.
+        """
         assert entry._bucket is None, "an entry is on one wheel at a time"
         self._sequence += 1
         entry._sequence = self._sequence
         self._count += 1
-        self._place(entry)
+        return self._place(entry)
+
+    def set_deadline(self, entry: TimerEntry, deadline_ms: int) -> bool:
+        """Set the deadline of an entry. Return whether `next_wakeup_ms` may be earlier than before.
+
+        The entry only moves if its bucket is due too late. Otherwise `advance` looks at the deadline in time.
+        """
+        entry.deadline_ms = deadline_ms
+        bucket = entry._bucket
+        if bucket is None or bucket.start_ms <= deadline_ms:
+            return False
+        del bucket[entry]
+        return self._place(entry)
 
     def cancel(self, entry: TimerEntry) -> bool:
         """Remove `entry` from the wheel and return whether it was on it."""
@@ -114,7 +129,8 @@ class TimingWheel:
         due.sort(key=_by_deadline)
         return due
 
-    def _place(self, entry: TimerEntry) -> None:
+    def _place(self, entry: TimerEntry) -> bool:
+        """Put an entry in its bucket. Return whether that is a new one at the front of the queue."""
         now_ms = self.now_ms
         moment = max(entry.deadline_ms, now_ms)
         number = 0
@@ -136,8 +152,12 @@ class TimingWheel:
             level.buckets[tick % BUCKETS] = bucket
             self._sequence += 1
             heappush(self._queue, (start_ms, self._sequence, bucket))
+            is_next = self._queue[0][2] is bucket
+        else:
+            is_next = False
         bucket[entry] = None
         entry._bucket = bucket
+        return is_next
 
 
 def _by_deadline(entry: TimerEntry) -> tuple[int, int]:

@@ -243,6 +243,11 @@ def test_earlier_deadline_notifies_shell() -> None:
     assert heard == ["changed"]  # a later one needs no other timer
     purgatory.postpone(operation, 100)
     assert heard == ["changed", "changed"]
+    purgatory.wait(Operation(100))
+    purgatory.wait(Operation(700))
+    assert heard == ["changed", "changed"]  # the timer is set for an earlier time
+    purgatory.wait(Operation(20))
+    assert heard == ["changed", "changed", "changed"]
 
 
 def test_waiting_for_turn_comes_last() -> None:

@@ -38,9 +38,15 @@ class WheelAndList(RuleBasedStateMachine):
     def add(self, delays: list[int]) -> MultipleResults[TimerEntry]:
         added = [TimerEntry(self.now_ms + delay) for delay in delays]
         for entry in added:
-            self.wheel.add(entry)
+            before_ms = self.wheel.next_wakeup_ms
+            self.reports_earlier_wakeup(before_ms, self.wheel.add(entry))
             self.list.waiting.append(entry)
         return multiple(*added)
+
+    def reports_earlier_wakeup(self, before_ms: int | None, reported: bool) -> None:
+        now_ms = self.wheel.next_wakeup_ms
+        assert now_ms is not None
+        assert reported or (before_ms is not None and before_ms <= now_ms)
 
     @rule(entry=consumes(entries))
     def cancel(self, entry: TimerEntry) -> None:
@@ -50,9 +56,16 @@ class WheelAndList(RuleBasedStateMachine):
         assert self.wheel.cancel(entry) is was_waiting
 
     @rule(entry=entries, delay=st.one_of(NEAR, FAR))
-    def postpone(self, entry: TimerEntry, delay: int) -> None:
+    def extend(self, entry: TimerEntry, delay: int) -> None:
         if entry.scheduled and self.now_ms + delay >= entry.deadline_ms:
             entry.deadline_ms = self.now_ms + delay  # the wheel finds out by itself
+
+    @rule(entry=entries, delay=st.one_of(NEAR, FAR))
+    def set_deadline(self, entry: TimerEntry, delay: int) -> None:
+        before_ms = self.wheel.next_wakeup_ms
+        reported = self.wheel.set_deadline(entry, self.now_ms + delay)
+        if entry.scheduled:
+            self.reports_earlier_wakeup(before_ms, reported)
 
     @rule(span_ms=st.one_of(NEAR, FAR, AGES))
     def advance(self, span_ms: int) -> None:

@@ -7,6 +7,8 @@ contains them again. Texts are shared while they are in use (`sys.intern`), othe
 from functools import lru_cache
 from sys import intern
 
+from kohort.protocol.consumer_protocol import subscribed_topics
+
 KEPT = 256  # maximum number of cached values of a type
 
 LARGEST_BYTES = 2048  # larger values are not cached, and few members have them
@@ -23,6 +25,21 @@ def shared_protocols(protocols: Protocols) -> Protocols:
 def shared_topics(topics: frozenset[str]) -> frozenset[str]:
     named = frozenset([intern(topic) for topic in topics])
     return _topics(named) if sum(map(len, named)) <= LARGEST_BYTES else named
+
+
+def shared_subscription(metadata: bytes) -> frozenset[str] | None:
+    """Return the topics of a subscription, or None if the bytes end early or a limit is exceeded.
+
+    Raises:
+        ImpossibleLengthError: A length is invalid.
+    """
+    return _subscription(metadata) if len(metadata) <= LARGEST_BYTES else subscribed_topics(metadata)
+
+
+@lru_cache(maxsize=KEPT)
+def _subscription(metadata: bytes) -> frozenset[str] | None:
+    topics = subscribed_topics(metadata)
+    return None if topics is None else shared_topics(topics)
 
 
 @lru_cache(maxsize=KEPT)

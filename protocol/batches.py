@@ -135,7 +135,8 @@ def build_batch(
 ) -> bytes:
     """Build an uncompressed batch of at least one record, with offsets from `base_offset` on."""
     base_timestamp = max_timestamp = records[0].timestamp_ms
-    body = _record(records[0], b"\x00\x00\x00")
+    first = records[0]
+    body = _record(first.key, first.value, first.headers, b"\x00\x00\x00")
     count = len(records)
     if count > 1:
         parts = [body]
@@ -144,7 +145,8 @@ def build_batch(
             timestamp = record.timestamp_ms
             if timestamp > max_timestamp:
                 max_timestamp = timestamp
-            parts.append(_record(record, b"\x00" + varint(timestamp - base_timestamp) + varint(delta)))
+            start = b"\x00" + varint(timestamp - base_timestamp) + varint(delta)
+            parts.append(_record(record.key, record.value, record.headers, start))
         body = b"".join(parts)
     times = base_timestamp, max_timestamp
     checked = _AFTER_CRC(attributes, count - 1, *times, producer_id, producer_epoch, base_sequence, count) + body
@@ -224,7 +226,7 @@ def read_marker(data: bytes | memoryview, batch: BatchInfo) -> Marker | None:
 
 def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
     """Encode one record of `EncodedRecords`, the `position`-th of its batch."""
-    return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
+    return _record(key, value, (), b"\x00\x00" + varint(position))
 
 
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
@@ -325,9 +327,10 @@ def record_places(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
     return key_at, value_size_at, value_at, record_end
 
 
-def _record(record: Record, start: bytes) -> bytes:
+def _record(
+    key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes | None], ...], start: bytes
+) -> bytes:
     """Encode a record after `start`: attributes and both deltas."""
-    key, value, _, headers, _ = record
     body = b"".join(
         (
             start,

@@ -15,8 +15,14 @@ from kohort.coordinator.groups.group import CLASSIC, Group
 from kohort.coordinator.groups.group_host import GroupHost
 from kohort.coordinator.offsets.offsets import CommittedOffset
 from kohort.coordinator.offsets.offsets_topic_records import group_key
-from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
-from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
+from kohort.coordinator.shared_values import (
+    Protocols,
+    shared_protocols,
+    shared_subscription,
+    shared_timeout,
+    shared_topics,
+)
+from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -236,12 +242,18 @@ class ClassicGroup(Group):
             self.pending_sync.discard(member_id)
 
     def forget_pending(self, member_id: str) -> None:
-        if self.pending_joins is not None:
-            session = self.pending_joins.pop(member_id, None)
-            if session is not None:
-                self.coordinator.purgatory.cancel(session)
-            if not self.pending_joins:
-                self.pending_joins = None
+        session = self.take_pending(member_id)
+        if session is not None:
+            self.coordinator.purgatory.cancel(session)
+
+    def take_pending(self, member_id: str) -> DelayedOperation | None:
+        """Remove an issued member id and return its running timer, or None if the id was not issued."""
+        if self.pending_joins is None:
+            return None
+        session = self.pending_joins.pop(member_id, None)
+        if not self.pending_joins:
+            self.pending_joins = None
+        return session
 
     def await_join(self, member: Member, ticket: object | None) -> None:
         """Set the ticket of a member's waiting join, None if it no longer waits.
@@ -313,19 +325,19 @@ class ClassicGroup(Group):
         """
         if self.protocol_type != CONSUMER:
             return None
-        topics: set[str] = set()
+        subscriptions = []
         # Members of one application send equal metadata: the subscriptions of thousands are read once.
         for metadata in dict.fromkeys(member.metadata(self.protocol_name) for member in self.members.values()):
             try:
-                subscription = subscribed_topics(metadata)
+                topics = shared_subscription(metadata)
             except ImpossibleLengthError:
                 if not tolerant:
                     raise
                 return None
-            if subscription is None:
+            if topics is None:
                 return None
-            topics.update(subscription)
-        return shared_topics(frozenset(topics))
+            subscriptions.append(topics)
+        return subscriptions[0] if len(subscriptions) == 1 else shared_topics(frozenset().union(*subscriptions))
 
     def move(self, state: State, cause: Cause, now_ms: int) -> None:
         assert self.state in ALLOWED_FROM[state], f"{self.state} -> {state}"

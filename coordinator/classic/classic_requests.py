@@ -4,18 +4,20 @@ Checks that both share are here, or in `classic/` before it finds that the group
 groups is loaded by the first request for one: most brokers in tests have none.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kohort.coordinator.classic import joining, syncing
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.groups.group import SHARE
+from kohort.coordinator.groups.group import CONSUMER, SHARE
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
@@ -26,21 +28,20 @@ def join_group(
 
     The migration policy does not apply. Share groups are not converted.
     """
-    modern = coordinator.modern_group(request.group_id)
-    if modern is None:
-        return joining.join_group(coordinator, request, joiner, now_ms)
+    group = coordinator.groups.get(request.group_id)
+    if group is None or isinstance(group, ClassicGroup):
+        return joining.join_group(coordinator, group, request, joiner, now_ms)
     refusal = joining.check_request(coordinator.settings, request)
     if refusal is not None:
         return refusal
-    group = coordinator.consumer_group(request.group_id)
-    if group is not None and not group.is_empty:
+    if group.group_type == CONSUMER and not group.is_empty:
         from kohort.coordinator.consumer import classic_members
 
-        return classic_members.join(group, request, joiner, now_ms)
-    if not modern.is_empty or modern.group_type == SHARE:
+        return classic_members.join(cast("ConsumerGroup", group), request, joiner, now_ms)
+    if not group.is_empty or group.group_type == SHARE:
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     _make_room(coordinator, request, now_ms)
-    return joining.join_group(coordinator, request, joiner, now_ms)
+    return joining.join_group(coordinator, coordinator.classic_group(request.group_id), request, joiner, now_ms)
 
 
 def _make_room(coordinator: GroupCoordinator, request: JoinGroupRequest, now_ms: int) -> None:
@@ -65,12 +66,13 @@ def sync_group(
     coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> SyncGroupResponse | None:
     """Handle SyncGroup. Return None if it waits for the leader's request, which members of consumer groups never do."""
-    group = coordinator.consumer_group(request.group_id)
-    if group is not None:
+    group = coordinator.groups.get(request.group_id)
+    if group is not None and group.group_type == CONSUMER:
         from kohort.coordinator.consumer import classic_members
 
-        return classic_members.sync(group, request, now_ms)
-    return syncing.sync_group(coordinator, request, ticket, now_ms)
+        return classic_members.sync(cast("ConsumerGroup", group), request, now_ms)
+    classic_group = group if isinstance(group, ClassicGroup) else None
+    return syncing.sync_group(coordinator, classic_group, request, ticket, now_ms)
 
 
 def heartbeat_in_consumer_group(

@@ -76,9 +76,11 @@ class _Join:
 
 
 def join_group(
-    coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
+    coordinator: GroupCoordinator, group: ClassicGroup | None, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
     """Add the member or let it rejoin. Return None if the request is answered when the join phase completes.
+
+    Without a group, one is created.
 
     Errors, in the order of the checks (classic-groups §3.3): INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT,
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, GROUP_MAX_SIZE_REACHED,
@@ -88,7 +90,6 @@ def join_group(
     refusal = check_request(coordinator.settings, request)
     if refusal is not None:
         return refusal
-    group = coordinator.classic_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id) if member_id else coordinator.creatable(request.group_id)
         if error is not _NONE:
@@ -183,7 +184,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
     member.is_new = True
     if group.state is _PREPARING_REBALANCE and group.previous_state is State.EMPTY:
         group.new_member_added = True
-    group.forget_pending(member_id)
+    member.session = group.take_pending(member_id)  # extended below
     if not group.members:
         group.protocol_type = intern(request.protocol_type)
     group.add(member, join.joiner.ticket)

@@ -19,7 +19,7 @@ _STABLE: Final = State.STABLE
 
 
 def sync_group(
-    coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
+    coordinator: GroupCoordinator, group: ClassicGroup | None, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> SyncGroupResponse | None:
     """Return the member's assignment, or None if the request waits for the leader's assignment.
 
@@ -29,7 +29,6 @@ def sync_group(
     """
     if not request.group_id:
         return sync_refused(ErrorCode.invalid_group_id)
-    group = coordinator.classic_group(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
         return sync_refused(ErrorCode.unknown_member_id if error is _NONE else error)

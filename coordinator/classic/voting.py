@@ -36,7 +36,9 @@ def select_protocol(members: Iterable[Member], candidates: set[str]) -> str:
             raise NoCommonProtocol(f"member {member.member_id} supports none of the protocols that all members support")
     if not votes:
         raise NoCommonProtocol("a group without members has no protocol")
-    return min(votes, key=lambda name: (-votes[name], _bucket(name)))
+    most_votes = max(votes.values())
+    winners = [name for name, count in votes.items() if count == most_votes]
+    return winners[0] if len(winners) == 1 else min(winners, key=_bucket)
 
 
 def _bucket(name: str) -> int:

@@ -1,6 +1,7 @@
 """The partition of `__consumer_offsets` that stores a group (classic-groups §1.1)."""
 
 import struct
+from functools import lru_cache
 from typing import Final
 
 _SIGN: Final = 1 << 31
@@ -16,6 +17,7 @@ def java_hash(text: str) -> int:
     return value - _WORD if value & _SIGN else value
 
 
+@lru_cache(maxsize=256)  # a client looks for the coordinator of a group that it then joins
 def partition_for(group_id: str, partitions: int) -> int:
     """Return the partition of a group. The hash -2^31 has no absolute value in 32 bits and counts as 0."""
     value = java_hash(group_id)

@@ -16,11 +16,14 @@ from kohort.protocol.wire import compact_length
 
 LONGEST_TEXT: Final = 32_767  # maximum bytes of a text in a key or in group metadata
 
+_SURELY_STORABLE: Final = LONGEST_TEXT // 4  # characters; each takes at most four bytes
+
 EXPIRING_OFFSET_VALUE: Final = 1  # the value version with an expiry time
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
+_LONG_AND_COUNT: Final = struct.Struct(">qi")
 _TIMEOUTS_AND_LENGTH: Final = struct.Struct(">iii")
 _OFFSET_V1: Final = struct.Struct(">hq")
 _OFFSET_V4: Final = struct.Struct(">hqi")
@@ -86,7 +89,7 @@ class GroupValue(NamedTuple):
 
 def is_storable(text: str) -> bool:
     """Return whether a text fits the two-byte length of texts in keys."""
-    return len(text) <= LONGEST_TEXT and len(text.encode()) <= LONGEST_TEXT
+    return len(text) <= _SURELY_STORABLE or len(text.encode()) <= LONGEST_TEXT
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
@@ -124,29 +127,30 @@ def offset_value_parts(metadata: str, topic_id: UUID | None, version: int = 4) -
 def group_value(group: GroupValue) -> bytes:
     """Return a value of version 3, which every release since 2.3 writes."""
     parts = [
-        _SHORT.pack(3),
+        b"\x00\x03",
         _string(group.protocol_type),
         _INT.pack(group.generation_id),
         _nullable(group.protocol_name),
         _nullable(group.leader_id),
-        _LONG.pack(group.state_timestamp_ms),
-        _INT.pack(len(group.members)),
+        _LONG_AND_COUNT.pack(group.state_timestamp_ms, len(group.members)),
     ]
-    encoded_clients: dict[tuple[str, str], bytes] = {}  # members of one application have the same client id and host
     for member_id, instance_id, client_id, host, rebalance_ms, session_ms, subscription, assignment in group.members:
-        client = encoded_clients.get((client_id, host))
-        if client is None:
-            client = encoded_clients[client_id, host] = _string(client_id) + _string(host)
         parts += (
             _string(member_id),
             _NULL if instance_id is None else _string(instance_id),
-            client,
+            _client(client_id, host),
             _TIMEOUTS_AND_LENGTH.pack(rebalance_ms, session_ms, len(subscription)),
             subscription,
             _INT.pack(len(assignment)),
             assignment,
         )
     return b"".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _client(client_id: str, client_host: str) -> bytes:
+    """Return the client id and host of a member, which are the same for all members of an application."""
+    return _string(client_id) + _string(client_host)
 
 
 def read_key(key: bytes) -> OffsetKey | GroupKey | None:

@@ -15,7 +15,6 @@ from kohort.coordinator.effects import (
     TRANSACTION_TOPIC,
     Append,
     Cause,
-    Effect,
     GroupWarning,
     Replies,
     Reply,
@@ -58,8 +57,11 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
                     _do_append(cluster, node, effect, now_ms)
                 elif type(effect) is WriteMarkers:
                     _write_markers(cluster, node.transactions, effect, now_ms)
-                elif isinstance(effect, Transition | GroupWarning):
-                    _log(effect)
+                elif type(effect) is Transition:
+                    if log.info_enabled:
+                        log.info(describe(effect), **_values(effect))
+                elif type(effect) is GroupWarning:
+                    log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
                 else:
                     cluster.group_events.take(node.coordinator, effect)  # type: ignore[arg-type]  # a GroupEvent
             except Exception:  # effects are independent: the others must still be executed
@@ -124,15 +126,6 @@ def _report(
             coordinator.appended(token, ErrorCode.kafka_storage_error, now_ms)
 
     cluster.syncs.after(synced)
-
-
-def _log(effect: Effect) -> None:
-    if isinstance(effect, Transition):
-        if log.info_enabled:
-            log.info(describe(effect), **_values(effect))
-    else:
-        assert isinstance(effect, GroupWarning)
-        log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 
 def _append(cluster: BrokerCluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:

@@ -43,7 +43,9 @@ OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
 # requests that change where a share group starts
 SHARE_OFFSETS_APIS = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets"})
 # APIs whose repeated requests only the liveness of members depends on, and those of them that the oracle does not check
-UNOBSERVED_APIS = frozenset({"heartbeat", "consumer_group_heartbeat", "offset_commit", "offset_fetch"})
+UNOBSERVED_APIS = frozenset(
+    {"heartbeat", "consumer_group_heartbeat", "streams_group_heartbeat", "offset_commit", "offset_fetch"}
+)
 UNCHECKED_APIS = frozenset({"heartbeat", "offset_fetch"})
 TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 

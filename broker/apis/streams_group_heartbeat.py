@@ -9,7 +9,7 @@ from kohort.broker.apis.streams_gate import serves_streams_groups
 from kohort.broker.cluster.node import Node
 from kohort.broker.scheduling.cooperative import Task
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.modern.epoch_heartbeat import Sender
+from kohort.coordinator.modern.epoch_heartbeat import MakesTopics, Sender, make_no_topics
 from kohort.coordinator.modern.group_refusals import Refusal
 from kohort.coordinator.streams.streams_heartbeating import NOTHING_PREPARED, refused, streams_group_heartbeat
 from kohort.coordinator.streams.streams_preparing import large_topology, preparing
@@ -77,15 +77,19 @@ def _prepared(
 def _beat(
     node: Node, request: StreamsGroupHeartbeatRequest, prepared: Prepared, ticket: Ticket
 ) -> StreamsGroupHeartbeatResponse | None:
-    make_topics = partial(_make_topics, node, request.group_id, ticket)
-    sender = Sender(
+    sender = sender_of(ticket, partial(_make_topics, node, request.group_id, ticket))
+    return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms, prepared)
+
+
+def sender_of(ticket: Ticket, make_topics: MakesTopics = make_no_topics) -> Sender:
+    return Sender(
         ticket,
         ticket.client_id,
         ticket.client_host,
+        ticket.version,
         make_topics=make_topics,
         can_describe_topology=ticket.version >= DESCRIPTIONS_SINCE,
     )
-    return streams_group_heartbeat(node.coordinator, request, sender, ticket.received_at_ms, prepared)
 
 
 def _make_topics(node: Node, group_id: str, ticket: Ticket, missing: tuple[TopicInfo, ...]) -> str:

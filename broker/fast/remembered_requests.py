@@ -22,6 +22,7 @@ REPEATED: Final = {
     "heartbeat": "repeated_heartbeats",
     "offset_commit": "repeated_commits",
     "offset_fetch": "repeated_fetches",
+    "streams_group_heartbeat": "repeated_streams_heartbeats",
 }
 
 

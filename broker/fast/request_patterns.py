@@ -105,6 +105,18 @@ def _epoch_of_consumer_heartbeat(version: int, frame: bytes, at: int) -> Numbers
 _NO_CHANGES: Final = tuple([b"\x00\xff\xff\xff\xff" + bytes(nulls) for nulls in (4, 5)])
 
 
+def _epoch_of_streams_heartbeat(version: int, frame: bytes, at: int) -> Numbers | None:
+    """Return the position of the epoch, or None if the heartbeat contains more than the epochs and an instance id."""
+    place = _after_compact_string(frame, _after_compact_string(frame, at))
+    at = _after_compact_string(frame, place + 2 * GENERATION_BYTES)  # the epoch of the endpoints, the instance id
+    return Numbers(GENERATION_BYTES, (place,), "member_epoch") if frame[at:] == _ONLY_EPOCHS else None
+
+
+# Null rack, timeout, topology, three roles of tasks, process, endpoint, tags, two lists of offsets; no shutdown, no
+# tagged fields. Kafka Streams sends this unless its tasks have changed.
+_ONLY_EPOCHS: Final = b"\x00\xff\xff\xff\xff\xff" + bytes(4) + b"\xff" + bytes(5)
+
+
 def _offsets_of_commit(version: int, frame: bytes, at: int) -> Numbers | None:
     """Return the positions of the committed offsets, or None if there are tagged fields or extra bytes at the end.
 
@@ -163,4 +175,5 @@ NUMBERS_AT: Final[dict[str, NumbersAt]] = {
     "join_group": _no_numbers,
     "sync_group": _generation_of_sync,
     "consumer_group_heartbeat": _epoch_of_consumer_heartbeat,
+    "streams_group_heartbeat": _epoch_of_streams_heartbeat,
 }

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _NONE: Final = ErrorCode.none
 
 
+MakesTopics = Callable[[Any], str]  # creates the missing topics and returns a text for the sender's status, or ""
 SeesTopic = Callable[[str], bool]  # whether the sender may find a topic: Kafka omits topics that it must not describe
 
 
@@ -58,8 +59,7 @@ class Sender(NamedTuple):
     client_host: str  # in Java's format: `/127.0.0.1`
     version: int = 1
     sees_topic: SeesTopic = sees_all  # limits the topics that a pattern of the sender matches
-    # creates internal topics of a streams application on behalf of the sender, and returns a text for its status or ""
-    make_topics: Callable[[Any], str] = make_no_topics
+    make_topics: MakesTopics = make_no_topics  # creates internal topics of a streams application for the sender
     can_describe_topology: bool = False  # whether the response can request a description of a topology (KIP-1331)
 
 

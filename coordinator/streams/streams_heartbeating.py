@@ -43,6 +43,7 @@ from kohort.coordinator.streams.streams_topologies import (
 )
 from kohort.coordinator.streams.streams_values import Status, TaskSets
 from kohort.coordinator.streams.topology import ConfiguredTopology
+from kohort.coordinator.streams.unchanged_heartbeats import keeps_metadata, nothing_new, store_offsets
 from kohort.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -64,6 +65,9 @@ def streams_group_heartbeat(
     GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, and again INVALID_REQUEST and
     STREAMS_INVALID_TOPOLOGY. UNKNOWN_SERVER_ERROR for requests that Kafka does not expect.
     """
+    unchanged = nothing_new(coordinator, request, sender, now_ms)
+    if unchanged is not None:
+        return unchanged
     heartbeat = StreamsHeartbeat(coordinator, request, request.instance_id, sender, now_ms)
     heartbeat.prepared = prepared
     response: StreamsGroupHeartbeatResponse | None = heartbeat.handle()
@@ -142,7 +146,7 @@ class StreamsHeartbeat(Heartbeat):
             self.set_metadata(metadata)
         if has_returned and self.old_metadata is not None:
             self.has_changed = _differs_in_more_than_client(self.old_metadata, metadata)
-        _store_offsets(self.member, request)
+        store_offsets(self.member, request)
         topology = self._update_topology()
         if isinstance(topology, Refusal):
             return topology
@@ -170,7 +174,7 @@ class StreamsHeartbeat(Heartbeat):
     def _bump_if_due(self, topology: Configured) -> None:
         group = self.group
         old_inputs = group.metadata_hash, group.validated_topology_epoch, group.configs
-        inputs = topology.metadata_hash, topology.validated_epoch, assignment_configs(group)
+        inputs = topology.metadata_hash, topology.validated_epoch, assignment_configs(group.config)
         if self.has_changed or inputs != old_inputs:
             following = StreamsEpoch(group.epoch + 1, *inputs, group.stored_description, group.failed_description)
             self.changes.make(StreamsKind.GROUP_EPOCH, None, following)
@@ -250,10 +254,7 @@ class StreamsHeartbeat(Heartbeat):
 
 def _merged(previous: StreamsMetadata, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsMetadata:
     """Return the metadata after the heartbeat. Fields that the request omits keep their values."""
-    if _omits_metadata(request) and (sender.client_id, sender.client_host) == (
-        previous.client_id,
-        previous.client_host,
-    ):
+    if request.topology is None and keeps_metadata(previous, request, sender):
         return previous
     tags = tags_of(request)
     timeout_ms = request.rebalance_timeout_ms
@@ -270,19 +271,6 @@ def _merged(previous: StreamsMetadata, request: StreamsGroupHeartbeatRequest, se
     )
 
 
-def _omits_metadata(request: StreamsGroupHeartbeatRequest) -> bool:
-    """Return whether a heartbeat has no metadata, like most."""
-    return (
-        request.process_id is None
-        and request.topology is None
-        and request.rebalance_timeout_ms == -1
-        and request.instance_id is None
-        and request.rack_id is None
-        and request.user_endpoint is None
-        and request.client_tags is None
-    )
-
-
 def _differs_in_more_than_client(previous: StreamsMetadata, metadata: StreamsMetadata) -> bool:
     """Return whether a static member that returns differs in more than its client."""
     same_client = previous._replace(
@@ -291,13 +279,6 @@ def _differs_in_more_than_client(previous: StreamsMetadata, metadata: StreamsMet
         rebalance_timeout_ms=metadata.rebalance_timeout_ms,
     )
     return same_client != metadata
-
-
-def _store_offsets(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
-    if request.task_offsets is not None:
-        member.task_offsets = request.task_offsets
-    if request.task_end_offsets is not None:
-        member.task_end_offsets = request.task_end_offsets
 
 
 def note_shutdown(group: StreamsGroup, member_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from kohort.coordinator.modern.modern_group import ModernMember
 from kohort.coordinator.modern.modern_values import STATIC_LEAVING_EPOCH
+from kohort.coordinator.streams.streams_config import StreamsConfig
 from kohort.coordinator.streams.streams_group_values import (
     NO_OWNED_TASKS,
     OwnedTasks,
@@ -9,7 +10,11 @@ from kohort.coordinator.streams.streams_group_values import (
     StreamsMetadata,
 )
 from kohort.coordinator.streams.streams_states import StreamsMemberState
-from kohort.protocol.messages.streams_group_heartbeat import EndpointToPartitions, TaskOffset
+from kohort.protocol.messages.streams_group_heartbeat import (
+    EndpointToPartitions,
+    StreamsGroupHeartbeatResponse,
+    TaskOffset,
+)
 
 FIRST = StreamsAssignment()
 
@@ -17,7 +22,7 @@ FIRST = StreamsAssignment()
 class StreamsMember(ModernMember):
     """Member of a streams group. `metadata` and `current` are immutable values."""
 
-    __slots__ = ("current", "listed", "metadata", "task_end_offsets", "task_offsets")
+    __slots__ = ("current", "listed", "metadata", "task_end_offsets", "task_offsets", "unchanged")
 
     first = FIRST
 
@@ -30,6 +35,8 @@ class StreamsMember(ModernMember):
         # offsets that the member has sent last, in memory only
         self.task_offsets: tuple[TaskOffset, ...] = ()
         self.task_end_offsets: tuple[TaskOffset, ...] = ()
+        # last response without changes, and the settings that it contains
+        self.unchanged: tuple[StreamsConfig | None, StreamsGroupHeartbeatResponse | None] = None, None
 
     @property
     def must_revoke(self) -> bool:

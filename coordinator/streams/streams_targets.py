@@ -9,6 +9,7 @@ from kohort.coordinator.java_order import in_assignors_order, in_map_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_group import hash_of_member
 from kohort.coordinator.modern.preparing import targets_of
+from kohort.coordinator.streams.streams_config import StreamsConfig
 from kohort.coordinator.streams.streams_group import StreamsGroup
 from kohort.coordinator.streams.streams_group_values import Pairs
 from kohort.coordinator.streams.streams_member import FIRST, StreamsMember
@@ -38,9 +39,8 @@ class Inputs(NamedTuple):
     processes: Mapping[str, list[str]]  # member ids of each process
 
 
-def assignment_configs(group: StreamsGroup) -> Pairs:
-    replicas = group.config.num_standby_replicas
-    return ((NUM_STANDBY_REPLICAS, str(replicas)),)
+def assignment_configs(config: StreamsConfig) -> Pairs:
+    return ((NUM_STANDBY_REPLICAS, str(config.num_standby_replicas)),)
 
 
 def update_target(

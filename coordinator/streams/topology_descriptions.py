@@ -74,10 +74,15 @@ class TopologyDescriptions:
         self._plugin = plugin
         self._backoffs: dict[str, _Backoff] = {}  # by group id
 
+    def is_missing(self, group: StreamsGroup) -> bool:
+        """Return whether the group has a topology whose description was neither stored nor rejected."""
+        topology = group.topology
+        return topology is not None and topology.epoch not in (group.stored_description, group.failed_description)
+
     def request(self, group: StreamsGroup, now_ms: int) -> bool:
         """Return whether to request a description from a member. It is requested again only after a delay."""
         topology = group.topology
-        if topology is None or topology.epoch in (group.stored_description, group.failed_description):
+        if topology is None or not self.is_missing(group):
             return False
         backoff = self._backoffs.get(group.group_id)
         if backoff is not None and backoff.topology_epoch == topology.epoch and now_ms < backoff.retry_at_ms:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
+from kohort.protocol.messages.streams_group_heartbeat import TaskIds
 from tests.broker.repeating_member import some_member
 from tests.support.frames import frame
 
 if TYPE_CHECKING:
     from tests.broker.fast.repeated_world import World
+
+EPOCH_HEARTBEATS = ("consumer_group_heartbeat", "streams_group_heartbeat")
 
 
 class Pair:
@@ -24,6 +27,9 @@ class Pair:
         self.asked: dict[int, tuple[str, int]] = {}
         self.owned: tuple[TopicPartitions, ...] = ()
         """Assignment that a member of a consumer group received."""
+        self.tasks: tuple[TaskIds, ...] = ()
+        """Active tasks that a member of a streams group received, and the epoch of the endpoints."""
+        self.endpoint_epoch = 0
         self.connect()
 
     def connect(self) -> None:
@@ -41,7 +47,7 @@ class Pair:
         assert self.clients[0].closed == self.clients[1].closed
         for heard in quick:
             name, version = self.asked.pop(int.from_bytes(heard[:4], "big"), ("", 0))
-            if name in ("join_group", "consumer_group_heartbeat"):
+            if name in ("join_group", *EPOCH_HEARTBEATS):
                 self._takes(name, self.world.message(name).read_response(version, heard)[1])
         if self.clients[0].closed:
             self.connect()
@@ -57,7 +63,14 @@ class Pair:
                     TopicPartitions(topic_id=topic_partition.topic_id, partitions=topic_partition.partitions)
                     for topic_partition in response.assignment.topic_partitions
                 )
-        elif name == "consumer_group_heartbeat" and response.error_code in (
+            elif name == "streams_group_heartbeat":
+                self.endpoint_epoch = response.endpoint_information_epoch
+                if response.active_tasks is not None:
+                    self.tasks = tuple(
+                        TaskIds(subtopology_id=tasks.subtopology_id, partitions=tasks.partitions)
+                        for tasks in response.active_tasks
+                    )
+        elif name in EPOCH_HEARTBEATS and response.error_code in (
             ErrorCode.unknown_member_id,
             ErrorCode.fenced_member_epoch,
         ):

@@ -19,7 +19,6 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.headers import RequestHeader
 from kohort.protocol.messages import message_of
-from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -81,7 +80,7 @@ class World:
         self.chance, self.guarded, self.correlation_id = Random(seed), guarded, 0
         settings: dict[str, Any] = {
             "offsets_topic_num_partitions": 2, "group_initial_rebalance_delay_ms": 0, "offset_metadata_max_bytes": 40,
-            "nodes": 2,
+            "nodes": 2, "group_streams_initial_rebalance_delay_ms": 0, "group_streams_assignment_interval_ms": 0,
         }  # fmt: skip
         self.brokers = [guarded_broker(**settings) if guarded else Broker(**settings) for _ in range(2)]
         self.repeated = Counter[str]()
@@ -155,7 +154,7 @@ class World:
                 fields = {**fields, "topics": tuple(self.with_offsets(topic) for topic in fields["topics"])}
             elif name in ("heartbeat", "sync_group") and self.chance.random() < 0.5:
                 fields = {**fields, "generation_id": self.chance.choice((pair.member.generation, *GENERATIONS))}
-            elif name == "consumer_group_heartbeat" and self.chance.random() < 0.5:
+            elif name in ("consumer_group_heartbeat", "streams_group_heartbeat") and self.chance.random() < 0.5:
                 fields = {**fields, "member_epoch": self.chance.choice((pair.member.generation, *GENERATIONS))}
             said.append(pair.frame(name, version, **fields))
         if self.chance.random() < 0.2:
@@ -218,12 +217,11 @@ class World:
         if self.chance.random() < 0.5:
             pair.member = some_member("four", self.chance)
         names = self.chance.choice((("t",), ("t", "u")))
-        owned: tuple[TopicPartitions, ...] = ()
         epoch = max(pair.member.generation, 0)
         pair.says(
             pair.frame(
                 "consumer_group_heartbeat", 0, group_id=pair.member.group_id, member_id=pair.member.member_id,
-                member_epoch=epoch, rebalance_timeout_ms=60_000, subscribed_topic_names=names, topic_partitions=owned,
+                member_epoch=epoch, rebalance_timeout_ms=60_000, subscribed_topic_names=names, topic_partitions=(),
             )
         )  # fmt: skip
 
@@ -311,6 +309,8 @@ class World:
     def consumer_group_heartbeat(self, pair: Pair, version: int) -> dict[str, Any]:
         group_id, member_id, epoch = self.who(pair)
         return {"group_id": group_id, "member_id": member_id, "member_epoch": epoch}
+
+    streams_group_heartbeat = consumer_group_heartbeat
 
     def join_group(self, pair: Pair, version: int) -> dict[str, Any]:
         fields = pair.member.joining()

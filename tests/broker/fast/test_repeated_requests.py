@@ -14,10 +14,12 @@ from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.headers import read_header
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.streams_group_heartbeat import Endpoint, TaskOffset, Topology
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.whatif.clients.group_member import to_commit
 from tests.broker.fast.consumer_world import ConsumerWorld
 from tests.broker.fast.repeated_world import RIGHTS, World
+from tests.broker.fast.streams_world import StreamsWorld
 from tests.broker.transactional_producer import GROUP, TOPIC, Producer
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
@@ -38,20 +40,27 @@ def test_repeated_request_equals_decoded_one(seed: int, guarded: bool) -> None:
     assert quick == slow, f"KOHORT_SEED={seed}"
     assert any(quick)
     if is_known(seed):  # or else this test shows nothing
-        assert min(world.repeated[name] for name in ("offset_commit", "join_group", "sync_group")) > 50
-        assert guarded or world.repeated["offset_fetch"] > 20
+        assert min(world.repeated[name] for name in ("offset_commit", "join_group", "sync_group")) > 30
+        assert guarded or world.repeated["offset_fetch"] > 5
 
 
+@pytest.mark.parametrize(
+    ("create_world", "api"),
+    [(ConsumerWorld, "consumer_group_heartbeat"), (StreamsWorld, "streams_group_heartbeat")],
+    ids=["consumer", "streams"],
+)
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("guarded", [False, True], ids=["open", "guarded"])
-def test_consumer_heartbeats_equal_decoded_ones(seed: int, guarded: bool) -> None:
-    world = ConsumerWorld(seed, guarded=guarded)
+def test_epoch_heartbeats_equal_decoded_ones(
+    seed: int, guarded: bool, create_world: type[ConsumerWorld], api: str
+) -> None:
+    world = create_world(seed, guarded=guarded)
     world.plays(STEPS)
     quick, slow = map(world.logs, world.brokers)
     assert quick == slow, f"KOHORT_SEED={seed}"
     assert any(quick)
     if is_known(seed):
-        assert world.repeated["consumer_group_heartbeat"] > 50
+        assert world.repeated[api] > 50
 
 
 # What is remembered, and for how long
@@ -278,6 +287,28 @@ def test_other_heartbeat_fields_are_decoded() -> None:
         assert names_remembered(ada) == ["consumer_group_heartbeat"]
 
 
+def streams_beat(epoch: int, version: int = 1, **more: Any) -> bytes:
+    return frame("streams_group_heartbeat", version, group_id="g", member_id="m", member_epoch=epoch, **more)
+
+
+def test_other_streams_heartbeat_fields_are_decoded() -> None:
+    ada = Broker().client()
+    task_offset = TaskOffset(subtopology_id="0", partition=0, offset=1)
+    more: tuple[dict[str, Any], ...] = (
+        {"rebalance_timeout_ms": 9_000}, {"rack_id": "r"}, {"topology": Topology(epoch=0, subtopologies=())},
+        {"active_tasks": ()}, {"standby_tasks": ()}, {"warmup_tasks": ()}, {"process_id": "p"},
+        {"user_endpoint": Endpoint(host="h", port=1)}, {"client_tags": ()}, {"task_offsets": (task_offset,)},
+        {"task_end_offsets": (task_offset,)}, {"shutdown_application": True},
+    )  # fmt: skip
+    for fields in more:
+        ada.says(*[streams_beat(epoch, **fields) for epoch in range(1, 2 * PATIENCE)])
+        assert not remembered(ada), fields
+        assert known(ada).skips == 0
+    for instance_id in (None, "i"):
+        ada.says(*[streams_beat(epoch, instance_id=instance_id) for epoch in range(1, 4)])
+        assert names_remembered(ada) == ["streams_group_heartbeat"]
+
+
 def versions(name: str) -> range:
     return range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1)
 
@@ -289,6 +320,7 @@ def versions(name: str) -> range:
         *[pytest.param(join(v), "", id=f"join-{v}") for v in versions("join_group")],
         *[pytest.param(sync(7, v), "generation_id", id=f"sync-{v}") for v in versions("sync_group")],
         *[pytest.param(consumer_beat(7, v), "member_epoch", id=f"consumer-{v}") for v in (0, 1)],
+        *[pytest.param(streams_beat(7, v), "member_epoch", id=f"streams-{v}") for v in (0, 1)],
     ],
 )
 def test_changed_generation_bit(said: bytes, generation: str) -> None:

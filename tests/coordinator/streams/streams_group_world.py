@@ -107,6 +107,7 @@ class Member:
     epoch: int = 0
     active: Tasks = field(default_factory=dict)  # last received active tasks
     standby: Tasks = field(default_factory=dict)
+    reported: tuple[Tasks, Tasks] | None = None  # tasks in the last heartbeat that was not rejected
     statuses: list[StatusCode] = field(default_factory=list)
     waiting: Ticket | None = None
     tickets: list[Ticket] = field(default_factory=list)
@@ -149,13 +150,22 @@ class Member:
         return self.beats(**{"member_epoch": -1} | changes)
 
     def acts(self) -> None:
-        """Perform the next step of a thread, unless it waits for a response."""
-        if self.waiting is None:
-            self.beats() if self.epoch else self.joins()
+        """Perform the next step of a thread, unless it waits for a response. Unchanged tasks are not sent again."""
+        if self.waiting is not None:
+            return
+        if not self.epoch:
+            self.joins()
+            return
+        tasks = self.active, self.standby
+        is_unchanged, self.reported = tasks == self.reported, tasks
+        if is_unchanged:
+            self.beats(active_tasks=None, standby_tasks=None, warmup_tasks=None)
+        else:
+            self.beats()
 
     def forgets(self) -> None:
         """Simulate a crash; the next action joins again."""
-        self.epoch, self.active, self.standby, self.waiting = 0, {}, {}, None
+        self.epoch, self.active, self.standby, self.reported, self.waiting = 0, {}, {}, None, None
 
     def hear(self, ticket: Ticket) -> None:
         if ticket is not self.waiting:
@@ -164,7 +174,9 @@ class Member:
         response = ticket.heard
         if response.error_code in (E.unknown_member_id, E.fenced_member_epoch, E.group_id_not_found):
             self.forgets()
-        if response.error_code is E.none:
+        if response.error_code is not E.none:
+            self.reported = None
+        else:
             self.epoch = max(response.member_epoch, 0)
             self.statuses = [StatusCode(status.status_code) for status in response.status]
             if response.active_tasks is not None:

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kohort.coordinator.groups.deleting import delete_group
+from kohort.coordinator.streams import streams_heartbeating
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.streams.streams_group_world import StreamsGroupWorld, reading
 from tests.support.effort import EFFORT
@@ -37,8 +38,8 @@ class Walk:
         chance, world = self.chance, self.world
         member = chance.choice(self.members)
         what = chance.choices(
-            ["act", "time", "leave", "crash", "change", "topic", "standby", "move", "delete", "hold"],
-            [60, 12, 4, 3, 4, 3, 3, 2, 2, 4],
+            ["act", "time", "leave", "crash", "change", "topic", "standby", "move", "delete", "hold", "stop"],
+            [60, 12, 4, 3, 4, 3, 3, 2, 2, 4, 1],
         )[0]
         self.said.append(f"{world.now_ms} {member.name} {what}")
         match what:
@@ -52,6 +53,8 @@ class Walk:
                 member.forgets()
             case "change" if member.waiting is None and member.epoch:
                 member.beats(rack_id=chance.choice(["r1", "r2"]), rebalance_timeout_ms=chance.choice([1_000, 5_000]))
+            case "stop" if member.waiting is None and member.epoch:
+                member.beats(shutdown_application=True)
             case "topic":
                 self._changes_topic(chance.choice(["foo", "bar", "s"]))
             case "standby":
@@ -109,6 +112,18 @@ class Walk:
         tasks = max(topic.partitions for topic in topics if topic is not None)
         given = Counter(item for member in self.members for item in member.active.get("0", set()))
         assert given == Counter(range(tasks))
+
+
+@pytest.mark.parametrize("seed", range(EFFORT.walks // 3))
+def test_short_path_equals_long_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Walk(seed, failing=False)
+    walk_to_its_end(short, f"seed {seed}")
+    monkeypatch.setattr(streams_heartbeating, "nothing_new", lambda *_: None)
+    long = Walk(seed, failing=False)
+    walk_to_its_end(long, f"seed {seed}")
+    assert short.world.log == long.world.log
+    for short_member, long_member in zip(short.members, long.members, strict=True):
+        assert [ticket.heard for ticket in short_member.tickets] == [ticket.heard for ticket in long_member.tickets]
 
 
 @pytest.mark.parametrize("failing", [False, True])

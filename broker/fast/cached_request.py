@@ -82,7 +82,7 @@ class CachedRequest(Repeated):
             self.numbers = numbers
         elif content != self._content and not self._is_of_another_generation(content):
             return False
-        self._misses = 0
+        self._misses = self._candidate = 0
         return True
 
     def _is_of_another_generation(self, content: bytes) -> bool:
@@ -100,11 +100,10 @@ class CachedRequest(Repeated):
     ) -> bool:
         """Store a request that had to be parsed. Return whether too many in succession had to be.
 
-        It is cached if the previous one had the same length, so that single requests, such as a consumer's first
-        OffsetFetch, take no memory. A JoinGroup must have had the same bytes, because those of Java differ each time.
+        It replaces the cached request if the previous one had the same length. So single requests, such as the first
+        OffsetFetch of a consumer or a heartbeat that acknowledges partitions, are not cached, and the one before them
+        still is. A JoinGroup must have had the same bytes, because those of Java differ each time.
         """
-        if self.request is not None:
-            self._content, self._pattern, self.request, self.kept, self.observed = None, None, None, None, None
         size = len(frame) - start
         begin = start + AFTER_CORRELATION_ID
         signature = hash(frame[begin:]) if header.api_key == JOIN_GROUP else size
@@ -112,6 +111,7 @@ class CachedRequest(Repeated):
             self._candidate = signature
             return False
         self._misses += 1
+        self._content, self._pattern, self.request, self.kept, self.observed = None, None, None, None, None
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
             return header.api_key != JOIN_GROUP  # other requests of the member may still repeat

@@ -309,6 +309,17 @@ def test_other_streams_heartbeat_fields_are_decoded() -> None:
         assert names_remembered(ada) == ["streams_group_heartbeat"]
 
 
+def test_acknowledgement_keeps_cached_heartbeat() -> None:
+    ada = Broker().client()
+    ada.says(*[consumer_beat(epoch) for epoch in range(1, 4)])
+    (cached,) = remembered(ada)
+    request = cached.request
+    ada.says(consumer_beat(4, topic_partitions=()))
+    ada.says(consumer_beat(5))
+    assert cached.request is request
+    assert request.member_epoch == 5
+
+
 def versions(name: str) -> range:
     return range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1)
 

@@ -26,7 +26,7 @@ class Connection(asyncio.Protocol):
         self._measuring = measuring  # cancelled when the connection is lost, since no response can arrive
         self.waiting: deque[tuple[bytes, Callable[[bytes, Any], None], Any]] = deque()
         self.bytes_received = 0
-        self._last_id = 0
+        self.sent = 0  # number of requests, and the last correlation id
         # beginning of a response; its length is in the first piece if that has four bytes
         self._pieces: list[bytes] = []
         self._held = self._expected = 0
@@ -35,8 +35,8 @@ class Connection(asyncio.Protocol):
 
     def ask(self, frame: bytes, on_reply: Callable[[bytes, Any], None], argument: Any = None) -> None:
         """Send a request; `on_reply` is called with the payload of the response and `argument`."""
-        self._last_id = correlation_id = self._last_id + 1
-        packed = INT.pack(correlation_id)
+        self.sent += 1
+        packed = INT.pack(self.sent)
         self.waiting.append((packed, on_reply, argument))
         if len(frame) < 4096:
             self._transport.write(frame[:8] + packed + frame[12:])

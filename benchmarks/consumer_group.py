@@ -102,6 +102,11 @@ class ConsumerGroup:
         self._up_to_date: set[ConsumerMember] = set()  # members that have acknowledged the newest epoch
         self._member_count = 0
 
+    @property
+    def requests(self) -> int:
+        """Number of requests that the connections of the members have sent."""
+        return sum(member.connection.sent for member in self.members)
+
     async def form(self) -> float:
         """Let all members join, one after the other; return the milliseconds until the group is complete."""
         for member in self.members:

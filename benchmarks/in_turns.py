@@ -79,9 +79,17 @@ LOADS = {
     "rebalance 100": Load("rebalance -members 100 -rounds 8", {"leave_ms.median": "leave, ms"}),
     "rebalance 1000": Load("rebalance -members 1000 -rounds 3", {"leave_ms.median": "leave, ms"}),
     "rebalance 2000": Load("rebalance -members 2000 -rounds 2", {"leave_ms.median": "leave, ms"}),
-    # one after the other, each until all members have their partitions
+    # one after the other, each until all members have their partitions: 50 heartbeats for each join
     "consumer joining 100": Load(
-        "joining -members 100", {"join_ms": "100 joins, ms", "server_ms": "… CPU, ms"}, TURN_LOADS
+        "joining -members 100",
+        {"join_ms": "100 joins, ms", "server_ms": "… CPU, ms", "server_us_per_request": "… CPU, us"},
+        TURN_LOADS,
+    ),
+    "consumer leave 100": Load(
+        "leaving -members 100", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS
+    ),
+    "consumer leave 1000": Load(
+        "leaving -members 1000", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS
     ),
     "mixed": Load(
         "mixed -duration 5s",

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import split
+from statistics import median
 from time import perf_counter, time_ns
 from typing import Any
 from uuid import uuid4
@@ -39,6 +40,7 @@ from tests.clients.libraries import fresh_folder
 
 PARTITIONS_EACH = 2  # partitions for each member
 JOINS_WITHIN_S = 20
+LEAVES = 4
 TRY_AGAIN_S = 0.01
 
 STREAMS_VERSION = 0
@@ -81,19 +83,45 @@ class Target:
 
 async def joining(target: Target, members: int) -> Results:
     """Let members join a group of the consumer protocol one after the other, each until all have their partitions."""
+    async with _consumer_group(target, members) as group:
+        before_s, sent, start = target.server.cpu_s(), group.requests, perf_counter()
+        for member in group.members:
+            await group.join(member)
+        took_ms, used_s = (perf_counter() - start) * 1000, _since(before_s, target.server.cpu_s())
+        return {
+            "join_ms": took_ms,
+            "server_ms": None if used_s is None else used_s * 1000,
+            "server_us_per_request": None if used_s is None else used_s * 1e6 / (group.requests - sent),
+        }
+
+
+async def leaving(target: Target, members: int) -> Results:
+    """Let a member leave and rejoin a group of the consumer protocol. Only the leaves are measured."""
+    async with _consumer_group(target, members) as group:
+        await group.form()
+        took_ms, used_ms = [], []
+        for _ in range(LEAVES):
+            before_s = target.server.cpu_s()
+            took_ms.append(await group.leave(group.members[-1]))
+            used_s = _since(before_s, target.server.cpu_s())
+            if used_s is not None:
+                used_ms.append(used_s * 1000)
+            await group.join(group.members[-1])
+        return {"leave_ms": median(took_ms), "server_ms": median(used_ms) if used_ms else None}
+
+
+@asynccontextmanager
+async def _consumer_group(target: Target, members: int) -> AsyncIterator[ConsumerGroup]:
+    """Yield a group whose members have not joined yet, and let them leave in the end."""
     async with target.connections(members) as clients:
         partitions = members * PARTITIONS_EACH
         await create_topic(clients[0], target.name, partitions)
         group = ConsumerGroup(target.name, target.name, partitions, clients, target.bench.failures)
-        before_s, start = target.server.cpu_s(), perf_counter()
-        for member in group.members:
-            await group.join(member)
-        took_ms, used_s = (perf_counter() - start) * 1000, _since(before_s, target.server.cpu_s())
+        yield group
         for member in group.members:
             member.is_active = False
             member.leave()
         await drain(clients)
-        return {"join_ms": took_ms, "server_ms": None if used_s is None else used_s * 1000}
 
 
 async def streams(target: Target, connections: int) -> Results:
@@ -214,6 +242,7 @@ def _since(before_s: float | None, after_s: float | None) -> float | None:
 Measure = Callable[[Target, argparse.Namespace], Coroutine[Any, Any, Results]]
 LOADS: dict[str, Measure] = {
     "joining": lambda target, options: joining(target, options.members),
+    "leaving": lambda target, options: leaving(target, options.members),
     "streams": lambda target, options: streams(target, options.conns),
     "restart": lambda target, _: restart(target),
 }
@@ -226,7 +255,7 @@ def main() -> None:
     parser.add_argument("-bootstrap", required=True, help="address of the server")
     parser.add_argument("-pid", required=True, type=int, help="process of the server")
     parser.add_argument("-command", default="", help="command that starts another such server")
-    parser.add_argument("-members", default=100, type=int, help="members of the group (joining)")
+    parser.add_argument("-members", default=100, type=int, help="members of the group (joining, leaving)")
     parser.add_argument("-conns", default=64, type=int, help="connections (streams)")
     options = parser.parse_args()
     allow_many_sockets()

@@ -85,9 +85,7 @@ LOADS = {
         {"join_ms": "100 joins, ms", "server_ms": "… CPU, ms", "server_us_per_request": "… CPU, us"},
         TURN_LOADS,
     ),
-    "consumer leave 100": Load(
-        "leaving -members 100", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS
-    ),
+    "consumer leave 100": Load("leaving -members 100", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS),
     "consumer leave 1000": Load(
         "leaving -members 1000", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS
     ),

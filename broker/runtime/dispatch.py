@@ -164,7 +164,7 @@ class Dispatcher:
             # The usual case: the response is sent now, with as few calls as possible.
             ticket.answered = True
             self.respond(connection, ticket, response)
-        elif is_task(response):
+        elif response is not None and is_task(response):
             work = self.in_steps(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.may_be_abandoned)
         elif self._is_to_be_answered(connection, ticket, response, syncs is not None and syncs.noted()):

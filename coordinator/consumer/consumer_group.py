@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_config import ConsumerConfig
@@ -23,6 +23,11 @@ from kohort.coordinator.modern.modern_values import NO_TARGET, Change, Target
 
 if TYPE_CHECKING:
     from kohort.coordinator.groups.group_host import GroupHost
+
+_EMPTY: Final = GroupState.EMPTY
+_ASSIGNING: Final = GroupState.ASSIGNING
+_RECONCILING: Final = GroupState.RECONCILING
+_STABLE: Final = GroupState.STABLE
 
 
 class ConsumerGroup(ModernGroup):
@@ -71,10 +76,10 @@ class ConsumerGroup(ModernGroup):
     def state(self) -> GroupState:
         """State derived from members and epochs (consumer-groups §4.2)."""
         if not self.members:
-            return GroupState.EMPTY
+            return _EMPTY
         if self.epoch > self.target_epoch:
-            return GroupState.ASSIGNING
-        return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
+            return _ASSIGNING
+        return _STABLE if self.settled == len(self.members) else _RECONCILING
 
     @property
     def assignor_name(self) -> str:

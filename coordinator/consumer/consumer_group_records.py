@@ -21,7 +21,6 @@ from kohort.coordinator.modern.record_parts import (
     GroupRecords,
     RecordForm,
     Row,
-    integers,
     key_of,
 )
 from kohort.protocol.batches import encode_record
@@ -60,9 +59,9 @@ def _write_owned(value: Owned) -> bytes:
     parts = [compact_length(len(value))]
     for topic_id, partitions in value.items():
         numbers = sorted(partitions)
-        epochs = struct.pack(f">{len(numbers)}i", *(partitions[number] for number in numbers))
-        parts += topic_id.bytes, integers(numbers), b"\x01"
-        parts.append(tag(0, compact_length(len(numbers)) + epochs))
+        length, form = compact_length(len(numbers)), f">{len(numbers)}i"
+        epochs = length + struct.pack(form, *[partitions[number] for number in numbers])
+        parts += topic_id.bytes, length, struct.pack(form, *numbers), b"\x01", tag(0, epochs)
     return b"".join(parts)
 
 

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: takes a member's subscription and partitions, returns its assignment (consumer-groups §5)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -33,6 +33,8 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
     in_epoch,
 )
+
+_NONE: Final = ErrorCode.none
 
 
 def consumer_group_heartbeat(
@@ -148,7 +150,7 @@ def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupH
         response = member.unchanged = in_epoch(last_response, epoch)
     else:
         response = member.unchanged = ConsumerGroupHeartbeatResponse(
-            error_code=ErrorCode.none,
+            error_code=_NONE,
             member_id=member.member_id,
             member_epoch=epoch,
             heartbeat_interval_ms=interval_ms,
@@ -175,7 +177,7 @@ def _replying(group: ConsumerGroup, sender: Sender, response: ConsumerGroupHeart
     effects = group.coordinator.effects
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        answer = response if error is ErrorCode.none else refused(Refusal(error))
+        answer = response if error is _NONE else refused(Refusal(error))
         effects.append(Reply(sender.ticket, answer))
 
     return written
@@ -266,7 +268,7 @@ class ConsumerHeartbeat(Heartbeat):
         current = member.current
         with_assignment = request.member_epoch == 0 or is_full_request or current.assigned != self.old_assigned
         return ConsumerGroupHeartbeatResponse(
-            error_code=ErrorCode.none,
+            error_code=_NONE,
             member_id=member.member_id,
             member_epoch=current.epoch,
             heartbeat_interval_ms=group.config.heartbeat_interval_ms,

@@ -1,7 +1,7 @@
 """A member of a consumer group: its state in the log, and its timers."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_states import MemberState
@@ -15,7 +15,10 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
-FIRST = CurrentAssignment()
+FIRST: Final = CurrentAssignment()
+
+_STABLE: Final = MemberState.STABLE
+_UNREVOKED: Final = MemberState.UNREVOKED_PARTITIONS
 
 
 class ConsumerMember(ModernMember):
@@ -59,11 +62,12 @@ class ConsumerMember(ModernMember):
 
     @property
     def must_revoke(self) -> bool:
-        return self.current.state is MemberState.UNREVOKED_PARTITIONS and not self.is_classic
+        return self.current.state is _UNREVOKED and not self.is_classic
 
     def has_reached(self, epoch: int) -> bool:
         """Return whether the member has exactly the partitions of the target of that epoch."""
-        return self.current.state is MemberState.STABLE and self.current.epoch == epoch
+        current = self.current
+        return current.epoch == epoch and current.state is _STABLE
 
     def suspended(self) -> CurrentAssignment:
         return self.current._replace(epoch=STATIC_LEAVING_EPOCH, assigned=self._assigned_since_0(), revoking={})

@@ -1,5 +1,7 @@
 """Update of a member that already has the partitions of its target and only needs the new epoch."""
 
+from typing import Final
+
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import MemberState
@@ -7,6 +9,8 @@ from kohort.coordinator.consumer.steady_assignment import SteadyAssignment
 from kohort.coordinator.consumer.values import CurrentAssignment, Kind, Owned
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_values import Target
+
+_STABLE: Final = MemberState.STABLE
 
 
 class NextEpoch(GroupChanges):
@@ -18,17 +22,17 @@ class NextEpoch(GroupChanges):
         super().__init__(group)
         epoch, current = group.target_epoch, member.current
         self._record = steady.record(epoch, current.epoch)
-        following = CurrentAssignment(epoch, current.epoch, MemberState.STABLE, current.assigned)
+        following = CurrentAssignment(epoch, current.epoch, _STABLE, current.assigned)
         self.make(Kind.CURRENT, member.member_id, following)
 
-    def encoded(self, at: int) -> list[bytes]:
-        return super().encoded(at) if at else [self._record]
+    def encoded(self, at: int) -> bytes:
+        return super().encoded(at) if at else self._record
 
 
 def steady_assignment(group: ConsumerGroup, member: ConsumerMember) -> SteadyAssignment | None:
     """Return the cached values of a member that only needs the group epoch, or None if it has to change partitions."""
     current, metadata = member.current, member.metadata
-    if current.state is not MemberState.STABLE:
+    if current.state is not _STABLE:
         return None
     assigned, target, subscribed = current.assigned, group.target_of(member.member_id), group.topic_ids(metadata)
     steady = member.steady_assignment

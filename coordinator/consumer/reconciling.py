@@ -5,6 +5,7 @@ Source: Kafka's `CurrentAssignmentBuilder`.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Final
 from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
@@ -16,6 +17,11 @@ from kohort.coordinator.modern.modern_values import Target
 Reported = Mapping[UUID, Collection[int]]  # partitions that a member reports as its own
 
 FreeOf = Callable[[UUID, list[int]], list[int]]  # selects the partitions of a topic that no other member owns
+
+_STABLE: Final = MemberState.STABLE
+_UNREVOKED: Final = MemberState.UNREVOKED_PARTITIONS
+_UNRELEASED: Final = MemberState.UNRELEASED_PARTITIONS
+_UNKNOWN: Final = MemberState.UNKNOWN
 
 
 def next_assignment(
@@ -60,11 +66,11 @@ def reconcile(
         subscribed: IDs of the topics that the member subscribes to.
     """
     state = current.state
-    if state is MemberState.STABLE and current.epoch == target_epoch:
+    if state is _STABLE and current.epoch == target_epoch:
         return _trim(current, reported, subscribed) if subscription_changed else current
-    if state is MemberState.UNREVOKED_PARTITIONS and _owns_any(reported, current.revoking):
+    if state is _UNREVOKED and _owns_any(reported, current.revoking):
         return _trim(current, reported, subscribed) if subscription_changed else current
-    if state is MemberState.UNKNOWN:
+    if state is _UNKNOWN:
         # A newer broker wrote this state: the member must start without partitions.
         if reported is None or reported:
             return None
@@ -102,7 +108,7 @@ def _advance(
         return CurrentAssignment(
             epoch=current.epoch,
             previous_epoch=current.epoch,
-            state=MemberState.UNREVOKED_PARTITIONS,
+            state=_UNREVOKED,
             assigned=kept,
             revoking=revoked,
         )
@@ -111,7 +117,7 @@ def _advance(
     return CurrentAssignment(
         epoch=target_epoch,
         previous_epoch=current.epoch,
-        state=MemberState.UNRELEASED_PARTITIONS if waiting else MemberState.STABLE,
+        state=_UNRELEASED if waiting else _STABLE,
         assigned=kept,
     )
 
@@ -131,7 +137,7 @@ def _trim(current: CurrentAssignment, reported: Reported | None, subscribed: Col
         return CurrentAssignment(
             epoch=current.epoch,
             previous_epoch=current.epoch,
-            state=MemberState.UNREVOKED_PARTITIONS,
+            state=_UNREVOKED,
             assigned=kept,
             revoking=revoking,
         )

@@ -7,7 +7,7 @@ that it depends on is written.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
 
 # Maximum size of a batch with the changes of several requests. The changes of one request are never split.
-MAX_BATCH_BYTES = 64 * 1024
+MAX_BATCH_BYTES: Final = 64 * 1024
+
+_NONE: Final = ErrorCode.none
 
 
 class Conversion(NamedTuple):
@@ -171,7 +173,7 @@ class GroupChanges:
             if writes is not None:
                 writes.last.add_callback(on_written)
             else:
-                on_written(ErrorCode.none, now_ms)
+                on_written(_NONE, now_ms)
             return
         report = group.coordinator.observer.changed(self, cause)
         if report is not None:
@@ -189,16 +191,17 @@ class GroupChanges:
     def records(self) -> list[Record]:
         return [*self._first, *map(self.group.record_of, self._changes), *self._last]
 
-    def encoded(self, at: int) -> list[bytes]:
+    def encoded(self, at: int) -> bytes:
         """Encode the records for a batch in which the first of them has the index `at`."""
-        return [encode_record(key, value, position) for position, (key, value) in enumerate(self.records(), at)]
+        records = [encode_record(key, value, position) for position, (key, value) in enumerate(self.records(), at)]
+        return b"".join(records)
 
     @property
     def record_count(self) -> int:
         return len(self._first) + len(self._changes) + len(self._last)
 
     def answer(self, error: ErrorCode, now_ms: int) -> None:
-        if error is ErrorCode.none:
+        if error is _NONE:
             self.group.on_written()
         for on_written in self._on_written:
             on_written(error, now_ms)
@@ -269,20 +272,19 @@ class WriteQueue:
         coordinator.append(partition, self._next_batch(), now_ms, self._on_written)
 
     def _next_batch(self) -> EncodedRecords:
-        bodies: list[bytes] = []
-        size = 0
+        body, count = b"", 0
         while self._behind and not isinstance(changes := self._behind[0], Append):
-            more = changes.encoded(len(bodies))
-            size += sum(map(len, more))
-            if self._under_way and size > MAX_BATCH_BYTES:
+            more = changes.encoded(count)
+            if self._under_way and len(body) + len(more) > MAX_BATCH_BYTES:
                 break
-            bodies += more
+            body += more
+            count += changes.record_count
             self._under_way.append(changes)
             del self._behind[0]
-        return EncodedRecords(b"".join(bodies), len(bodies))
+        return EncodedRecords(body, count)
 
     def _on_written(self, error: ErrorCode, now_ms: int) -> None:
-        if error is not ErrorCode.none:
+        if error is not _NONE:
             self._fail(error, now_ms)
             return
         written, self._under_way = self._under_way, []

@@ -5,6 +5,13 @@ from typing import Final
 ELEMENTS_AT_ONCE: Final = 500
 """Ranges of records, state batches or partitions in one slice: a few milliseconds at most."""
 
+COLUMN_ELEMENTS: Final = 10  # elements of columns that take about as long as one other element
+
+
+def column_weight(count: int) -> int:
+    """Return the number of elements that take as long as `count` elements of columns."""
+    return -(-count // COLUMN_ELEMENTS)
+
 
 class Pace:
     """Counts the elements that are worked on. A generator yields whenever a slice is full."""

@@ -5,10 +5,9 @@ checks and the same messages; share-groups §12.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Final, NamedTuple
 
-from kohort.coordinator.pace import Pace
+from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace, column_weight
 from kohort.coordinator.share_partitions.in_flight import Pending
 from kohort.coordinator.share_partitions.record_observer import UNOBSERVED, Fate, fate_of
 from kohort.coordinator.share_partitions.record_states import ACQUIRED, RENEW, RENEWED
@@ -156,12 +155,12 @@ class _Request:
             if message is not None:
                 return Refused(ErrorCode.invalid_record_state, message)
             in_flight.split[number] = (begin, end) != (first, last) or len(acknowledgement.types) > 1
-        for piece_begin, piece_end, kind in _pieces(acknowledgement, begin, end):
-            for part in in_flight.slices(piece_begin, piece_end, cut=True):
-                message = self._acknowledge_ranges(part, kind)
-                if message is not None:
-                    return Refused(ErrorCode.invalid_record_state, message)
-                if pace.add(len(part)):
+        for section_begin, section_end, types in _sections(acknowledgement, begin, end):
+            for part in in_flight.slices(section_begin, section_end, cut=True):
+                refusal = self._acknowledge_ranges(part, types, section_begin)
+                if refusal is not None:
+                    return Refused(ErrorCode.invalid_record_state, refusal)
+                if pace.add(len(part) + (len(types) if renews else column_weight(len(types)))):
                     yield
         if renews:  # other ranges are joined after the write
             yield from in_flight.join_between(begin, end, pace)
@@ -180,44 +179,58 @@ class _Request:
             return BATCH_NOT_ACQUIRED if (begin, end) == (first, last) else PART_NOT_ACQUIRED
         return None
 
-    def _acknowledge_ranges(self, ranges: range, kind: int) -> str | None:
+    def _acknowledge_ranges(self, ranges: range, types: bytes, begin: int) -> str | None:
+        """Acknowledge ranges, or return the error message.
+
+        Args:
+            types: One type for each offset from `begin` on, or one for all.
+        """
         in_flight = self._partition.in_flight
-        for index in ranges:
-            message = self._check_range(index, kind)
+        index, end = ranges.start, ranges.stop
+        while index < end:
+            own_types = types
+            if len(types) > 1:
+                own_types = types[in_flight.firsts[index] - begin : in_flight.lasts[index] - begin + 1]
+            message = self._check_range(index, own_types)
             if message is not None:
                 return message
-            if kind == RENEW:
-                in_flight.change(index, ACQUIRED, in_flight.counts[index], self._member_id, self.renewed_until_ms)
-                self.has_renewed = True
-                if self._partition.host.record_observer is not UNOBSERVED:
-                    self.renewals.append(fate_of(in_flight, index, self._member_id, RENEWED))
+            parts, kinds = in_flight.divide(index, own_types)
+            if RENEW in kinds:
+                self._acknowledge_and_renew(parts, kinds)
             else:
-                self.transition.begin(index, kind)
+                self.transition.begin(parts, kinds)
+            index, end = parts.stop, end + len(parts) - 1
         return None
 
-    def _check_range(self, index: int, kind: int) -> str | None:
+    def _acknowledge_and_renew(self, ranges: range, kinds: bytes) -> None:
+        in_flight = self._partition.in_flight
+        for index, kind in zip(ranges, kinds, strict=True):
+            if kind != RENEW:
+                self.transition.begin(range(index, index + 1), bytes([kind]))
+                continue
+            in_flight.change(index, ACQUIRED, in_flight.counts[index], self._member_id, self.renewed_until_ms)
+            self.has_renewed = True
+            if self._partition.host.record_observer is not UNOBSERVED:
+                self.renewals.append(fate_of(in_flight, index, self._member_id, RENEWED))
+
+    def _check_range(self, index: int, types: bytes) -> str | None:
         in_flight = self._partition.in_flight
         holder = in_flight.holders[index]
         if in_flight.states[index] != ACQUIRED or not isinstance(holder, str):
             return OFFSET_NOT_ACQUIRED
         if holder != self._member_id:
             return NOT_OWNER_OF_OFFSET
-        if kind == RENEW and not self._partition.config.renew_acknowledge_enable:
+        if RENEW in types and not self._partition.config.renew_acknowledge_enable:
             return NO_RENEWAL
         return None
 
 
-def _pieces(acknowledgement: Acknowledgement, begin: int, end: int) -> Iterable[tuple[int, int, int]]:
-    """Return the longest sections of the offsets with one type, as first offset, last offset and type."""
+def _sections(acknowledgement: Acknowledgement, begin: int, end: int) -> Iterable[tuple[int, int, bytes]]:
+    """Return sections of the offsets, as first offset, last offset, and types: one for all, or one per offset."""
     if len(acknowledgement.types) == 1:
-        return ((begin, end, acknowledgement.types[0]),)
-    return _pieces_of_types(
-        acknowledgement.types[begin - acknowledgement.first_offset : end - acknowledgement.first_offset + 1], begin
+        return ((begin, end, bytes(acknowledgement.types)),)
+    types = bytes(acknowledgement.types[begin - acknowledgement.first_offset :])
+    return (
+        (first, min(first + ELEMENTS_AT_ONCE - 1, end), types[first - begin : first - begin + ELEMENTS_AT_ONCE])
+        for first in range(begin, end + 1, ELEMENTS_AT_ONCE)
     )
-
-
-def _pieces_of_types(types: Sequence[int], begin: int) -> Iterator[tuple[int, int, int]]:
-    for kind, alike in groupby(types):
-        size = sum(1 for _ in alike)
-        yield begin, begin + size - 1, kind
-        begin += size

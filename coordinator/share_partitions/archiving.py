@@ -16,7 +16,7 @@ from kohort.coordinator.share_partitions.dead_letters import (
 from kohort.coordinator.share_partitions.record_states import ARCHIVED, ARCHIVING
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
 from kohort.coordinator.share_partitions.transitions import move_start, put_state, write_down
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatches
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.purgatory import work_in_turns
 
@@ -26,7 +26,7 @@ _ALL: Final = 2**63 - 1
 def archive(partition: SharePartition, letters: Sequence[DeadLetters], now_ms: int) -> None:
     """Complete records whose dead letters were written, or cannot be written."""
 
-    def change(batches: list[StateBatch], now_ms: int) -> None:
+    def change(batches: StateBatches, now_ms: int) -> None:
         if batches:
             write_down(partition, batches, written, now_ms)
 
@@ -37,9 +37,9 @@ def archive(partition: SharePartition, letters: Sequence[DeadLetters], now_ms: i
         work_in_turns(partition.host.purgatory, _archiving(partition, letters), change, now_ms)
 
 
-def _archiving(partition: SharePartition, letters: Sequence[DeadLetters]) -> Generator[None, None, list[StateBatch]]:
+def _archiving(partition: SharePartition, letters: Sequence[DeadLetters]) -> Generator[None, None, StateBatches]:
     in_flight, pace = partition.in_flight, Pace()
-    batches: list[StateBatch] = []
+    batches = StateBatches()
     for letter in letters:
         for part in in_flight.slices(letter.first_offset, letter.last_offset, cut=True):
             for index in part:

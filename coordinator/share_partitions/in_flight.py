@@ -9,6 +9,8 @@ whatever the number of its records and of the fetches that acquired them.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Iterator
+from itertools import compress
+from operator import eq, ne
 from typing import Final
 
 from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
@@ -168,6 +170,30 @@ class InFlight:
         self._insert(index + 1, offset, self.lasts[index], state, count, holder, self.locked_until[index])
         self.lasts[index] = offset - 1
 
+    def divide(self, index: int, values: bytes) -> tuple[range, bytes]:
+        """Cut a range where neighbouring values differ. Return the numbers of its parts, and the value of each.
+
+        Columns are changed at once, because a request can have a different value for each of thousands of records.
+
+        Args:
+            values: One value for each offset, or one for all.
+        """
+        if len(values) == 1:
+            return range(index, index + 1), values
+        begins_part = [True, *map(ne, values, values[1:])]
+        first, last = self.firsts[index], self.lasts[index]
+        firsts = array("q", compress(range(first, last + 1), begins_part))
+        lasts = array("q", [part_first - 1 for part_first in firsts[1:]])
+        lasts.append(last)
+        self.split[self.batch_at_or_before(first)] = True
+        self.firsts[index : index + 1] = firsts
+        self.lasts[index : index + 1] = lasts
+        self.states[index : index + 1] = self.states[index : index + 1] * len(firsts)
+        self.counts[index : index + 1] = self.counts[index : index + 1] * len(firsts)
+        self.holders[index : index + 1] = self.holders[index : index + 1] * len(firsts)
+        self.locked_until[index : index + 1] = self.locked_until[index : index + 1] * len(firsts)
+        return range(index, index + len(firsts)), bytes(compress(values, begins_part))
+
     def change(self, index: int, state: int, count: int, holder: Holder | None, until_ms: int = NOT_LOCKED) -> None:
         first, last = self.firsts[index], self.lasts[index]
         is_terminal, was_terminal = IS_TERMINAL[state], IS_TERMINAL[self.states[index]]
@@ -183,8 +209,32 @@ class InFlight:
         if state == AVAILABLE and holder is None and first < self.available_from:
             self.available_from = first
 
+    def begin_write(self, ranges: range, states: bytes, holder: Pending) -> None:
+        """Set the states of acquired ranges, which stay locked."""
+        for index, state in zip(ranges, states, strict=True):
+            if IS_TERMINAL[state] and self.lasts[index] >= self.start:
+                self.complete += self.lasts[index] - max(self.firsts[index], self.start) + 1
+        self.states[ranges.start : ranges.stop] = states
+        self.holders[ranges.start : ranges.stop] = [holder] * len(ranges)
+        self._passed_below = min(self._passed_below, self.firsts[ranges.start])
+
+    def end_write(self, ranges: range, holder: Pending) -> bool:
+        """Remove this holder of ranges, which unlocks them. Return whether records are available."""
+        holders, states, is_available = self.holders, self.states, False
+        for index in ranges:
+            if holders[index] is holder:
+                holders[index] = None
+                self.locked_until[index] = NOT_LOCKED
+                is_available = is_available or states[index] == AVAILABLE
+        self._passed_below = min(self._passed_below, self.firsts[ranges.start])
+        if is_available:
+            self.available_from = min(self.available_from, self.firsts[states.index(AVAILABLE, ranges.start)])
+        return is_available
+
     def join(self, begin: int, end: int) -> None:
         begin, end = max(begin - 1, 0), min(end + 1, len(self.firsts))
+        if not any(map(eq, self.states[begin : end - 1], self.states[begin + 1 : end])):
+            return
         kept = [index for index in range(begin, end) if index == begin or not self._are_alike(index - 1, index)]
         if len(kept) == end - begin:
             return

@@ -21,7 +21,7 @@ from kohort.coordinator.share_partitions.transitions import (
     resulting_state,
     write_down,
 )
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatches
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.protocol.errors import ErrorCode
 
@@ -58,7 +58,7 @@ def expiring(partition: SharePartition, now_ms: int) -> Generator[None, None, in
 
 def _expire(partition: SharePartition, expired: list[int], now_ms: int) -> None:
     in_flight, observer = partition.in_flight, partition.host.record_observer
-    fates, batches, letters = [], list[StateBatch](), list[DeadLetters]()
+    fates, batches, letters = [], StateBatches(), list[DeadLetters]()
     for index in expired:
         member_id = in_flight.holders[index]
         assert isinstance(member_id, str), "only held ranges expire"
@@ -99,7 +99,7 @@ def releasing(
         transition = Transition(partition, member_id, cause)
         for index in part:
             if in_flight.holders[index] == member_id:
-                transition.begin(index, RELEASE)
+                transition.begin(range(index, index + 1), bytes([RELEASE]))
         if transition.began:
             transition.write(_released, now_ms)
         if pace.add(len(part)):

@@ -4,11 +4,12 @@ Until then no member can acquire the records. Source: Kafka's `SharePartition.ro
 share-groups §10, §12.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from itertools import compress
 from typing import Final
 
-from kohort.coordinator.pace import Pace
+from kohort.coordinator.pace import Pace, column_weight
 from kohort.coordinator.share_partitions.dead_letters import (
     LIMIT_MESSAGE,
     REJECTED_MESSAGE,
@@ -32,11 +33,12 @@ from kohort.coordinator.share_partitions.record_states import (
     AVAILABLE,
     FATE_AFTER,
     REJECT,
+    RELEASE,
     RELEASED,
     STATE_AFTER,
 )
 from kohort.coordinator.share_partitions.share_partition import Progress, SharePartition
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatches
 from kohort.coordinator.share_state.state_outcome import StateOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode
@@ -83,19 +85,25 @@ class Transition:
         self._letters: list[DeadLetters] = []  # of records that are archiving after the write
         self.began = False
 
-    def begin(self, index: int, kind: int) -> None:
-        """Apply an acknowledgement type to a range. A range at the delivery limit is archived instead of released."""
-        in_flight = self._partition.in_flight
-        pending = self._pending
-        assert in_flight.holders[index] == pending.member_id, "the caller has checked the holder"
-        after = self._partition.undeliverable_state if kind == REJECT else STATE_AFTER[kind]
-        state, until_ms = resulting_state(self._partition, index, after), in_flight.locked_until[index]
-        if state == ARCHIVING:
-            self._add_letters(index, is_rejected=kind == REJECT)
-        in_flight.change(index, state, in_flight.counts[index], pending, until_ms)
+    def begin(self, ranges: range, kinds: bytes) -> None:
+        """Apply acknowledgement types to the parts of one range. At the delivery limit, they are not released."""
+        partition, in_flight, pending = self._partition, self._partition.in_flight, self._pending
+        assert in_flight.holders[ranges.start] == pending.member_id, "the caller has checked the holder"
+        states_after = bytearray(STATE_AFTER).ljust(256)
+        if RELEASE in kinds:
+            states_after[RELEASE] = resulting_state(partition, ranges.start, STATE_AFTER[RELEASE])
+        if REJECT in kinds:
+            states_after[REJECT] = partition.undeliverable_state
+        states = kinds.translate(states_after)
+        in_flight.begin_write(ranges, states, pending)
+        if ARCHIVING in states:
+            for index, kind, state in zip(ranges, kinds, states, strict=True):
+                if state == ARCHIVING:
+                    self._add_letters(index, is_rejected=kind == REJECT)
         if self._fates is not None:
-            self._fates.append(fate_of(in_flight, index, pending.member_id, *FATE_AFTER[kind]))
-        first, last = in_flight.firsts[index], in_flight.lasts[index]
+            for index, kind in zip(ranges, kinds, strict=True):
+                self._fates.append(fate_of(in_flight, index, pending.member_id, *FATE_AFTER[kind]))
+        first, last = in_flight.firsts[ranges.start], in_flight.lasts[ranges.stop - 1]
         self._first_offset = min(first, self._first_offset) if self.began else first
         self._last_offset = max(last, self._last_offset)
         self.began = True
@@ -107,20 +115,21 @@ class Transition:
     def write(self, on_done: OnDone, now_ms: int) -> None:
         work_in_turns(self._partition.host.purgatory, self._collect_states(), partial(self._write, on_done), now_ms)
 
-    def _collect_states(self) -> Generator[None, None, list[StateBatch]]:
-        batches: list[StateBatch] = []
+    def _collect_states(self) -> Generator[None, None, StateBatches]:
+        batches = StateBatches()
         in_flight, pace = self._partition.in_flight, Pace()
         for part in in_flight.slices(self._first_offset, self._last_offset):
-            for index in part:
-                if in_flight.holders[index] is self._pending:
-                    put_state(batches, in_flight, index)
+            span = slice(part.start, part.stop)
+            is_pending = [holder is self._pending for holder in in_flight.holders[span]]
+            columns = in_flight.firsts[span], in_flight.lasts[span], in_flight.states[span], in_flight.counts[span]
+            batches.put_all(StateBatches(*(compress(column, is_pending) for column in columns)))
             if len(batches) > MAX_BATCHES:
                 break
-            if pace.add(len(part)):
+            if pace.add(column_weight(len(part))):
                 yield
         return batches
 
-    def _write(self, on_done: OnDone, batches: list[StateBatch], now_ms: int) -> None:
+    def _write(self, on_done: OnDone, batches: StateBatches, now_ms: int) -> None:
         def written(outcome: StateOutcome, now_ms: int) -> None:
             steps = self._committing() if outcome.error_code is _NONE else self.rolling_back(now_ms)
             on_settled = partial(self._finish, on_done, client_error(outcome.error_code), outcome.error_message)
@@ -149,13 +158,9 @@ class Transition:
         if self._fates:  # reported first: committed records may be passed or acquired before the next slice
             partition.host.record_observer.settled(partition.key, self._settled(self._fates), self._cause)
         for part in self._slices():
-            for index in part:
-                if in_flight.holders[index] is self._pending:
-                    state = in_flight.states[index]
-                    in_flight.change(index, state, in_flight.counts[index], None)
-                    is_available = is_available or state == AVAILABLE
+            is_available |= in_flight.end_write(part, self._pending)
             in_flight.join(part.start, part.stop)
-            if pace.add(len(part)):
+            if pace.add(column_weight(len(part))):
                 yield
         return (yield from partition.passing(pace)) or is_available
 
@@ -232,17 +237,13 @@ def move_start(partition: SharePartition, now_ms: int) -> None:
     work_in_turns(partition.host.purgatory, partition.passing(Pace()), passed, now_ms)
 
 
-def put_state(batches: list[StateBatch], in_flight: InFlight, index: int) -> None:
-    first, last = in_flight.firsts[index], in_flight.lasts[index]
-    fate = in_flight.states[index], in_flight.counts[index]
-    if batches and batches[-1].last_offset + 1 == first and batches[-1][2:] == fate:
-        first = batches.pop().first_offset
-    batches.append(StateBatch(first, last, *fate))
+def put_state(batches: StateBatches, in_flight: InFlight, index: int) -> None:
+    batches.put((in_flight.firsts[index], in_flight.lasts[index], in_flight.states[index], in_flight.counts[index]))
 
 
 def write_down(
     partition: SharePartition,
-    batches: Sequence[StateBatch],
+    batches: StateBatches,
     on_outcome: Callable[[StateOutcome, int], None],
     now_ms: int,
 ) -> None:

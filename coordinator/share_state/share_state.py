@@ -1,11 +1,11 @@
 """State of one share partition, as the share coordinator keeps it, and updates of it."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kohort.coordinator.pace import Pace
-from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatch, merging
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, Merge, StateBatches, merging
 
 NO_EPOCH: Final = -1  # in a write: keep the current epoch and do not compare it
 
@@ -19,7 +19,7 @@ class StateUpdate(NamedTuple):
     leader_epoch: int
     start_offset: int  # UNKNOWN_OFFSET: unchanged
     delivery_complete_count: int
-    batches: Sequence[StateBatch]
+    batches: StateBatches
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class ShareState:
     leader_epoch: int
     start_offset: int
     delivery_complete_count: int = UNKNOWN_COUNT  # acknowledged or archived offsets from the start on
-    batches: list[StateBatch] = field(default_factory=list)  # disjoint and sorted by offset
+    batches: StateBatches = field(default_factory=StateBatches)  # disjoint and sorted by offset
     created_ms: int = 0
     written_ms: int = 0  # when the last snapshot was written
     updates: int = 0  # since the last snapshot
@@ -56,5 +56,5 @@ class ShareState:
         self.updates += 1
 
     def snapshot(self, wall_ms: int) -> "ShareState":
-        epoch, batches = self.snapshot_epoch + 1, list(self.batches)
+        epoch, batches = self.snapshot_epoch + 1, self.batches[:]
         return replace(self, snapshot_epoch=epoch, batches=batches, created_ms=wall_ms, written_ms=wall_ms, updates=0)

@@ -1,14 +1,15 @@
 """Keys and values of `__share_group_state`, in Kafka's format (`ShareSnapshotKey`, `ShareUpdateValue` and so on)."""
 
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
+from itertools import repeat
 from typing import Any, Final
 from uuid import UUID
 
-from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
+from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace, column_weight
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatches
 from kohort.protocol.records.layouts import NO_COUNT, SHARE_GROUP_STATE, SHARE_SNAPSHOT, SHARE_UPDATE
 from kohort.protocol.records.record_reader import RecordReader
 from kohort.protocol.records.schema import RecordError
@@ -45,12 +46,12 @@ def update_value(update: StateUpdate, pace: Pace) -> Generator[None, None, bytes
     return head + (yield from _batches(update.batches, pace)) + _tags(update.delivery_complete_count)
 
 
-def _batches(batches: Sequence[StateBatch], pace: Pace) -> Generator[None, None, bytes]:
+def _batches(batches: StateBatches, pace: Pace) -> Generator[None, None, bytes]:
     pieces = [compact_length(len(batches))]
     for at in range(0, len(batches), ELEMENTS_AT_ONCE):
         part = batches[at : at + ELEMENTS_AT_ONCE]
-        pieces += [_BATCH(*batch, 0) for batch in part]
-        if pace.add(len(part)):
+        pieces += map(_BATCH, part.firsts, part.lasts, part.states, part.counts, repeat(0))
+        if pace.add(column_weight(len(part))):
             yield
     return b"".join(pieces)
 
@@ -101,4 +102,4 @@ def _read(kind: int, value: bytes, pace: Pace) -> Generator[None, None, tuple[An
     version = reader.int16()
     if version != VALUE_VERSION:
         raise RecordError(f"unsupported version {version} of a share state; expected {VALUE_VERSION}")
-    return (yield from reader.struct_in_steps(SHARE_GROUP_STATE.values[kind][0].body, StateBatch, pace.add))
+    return (yield from reader.struct_in_steps(SHARE_GROUP_STATE.values[kind][0].body, StateBatches(), pace.add))

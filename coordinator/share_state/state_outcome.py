@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kohort.coordinator.share_state.share_state import UNKNOWN_COUNT, ShareState
-from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch
+from kohort.coordinator.share_state.state_batches import NO_BATCHES, UNKNOWN_OFFSET, StateBatches
 from kohort.protocol.errors import ErrorCode
 
 
@@ -17,7 +17,7 @@ class StateOutcome(NamedTuple):
     leader_epoch: int = 0
     start_offset: int = 0
     delivery_complete_count: int = UNKNOWN_COUNT
-    batches: tuple[StateBatch, ...] = ()
+    batches: StateBatches = NO_BATCHES
 
 
 OnOutcome = Callable[[StateOutcome, int], None]  # callback for the outcome and the time
@@ -46,6 +46,11 @@ def refused(error: ErrorCode, message: str | None = None) -> StateOutcome:
 
 
 def read_outcome(state: ShareState) -> StateOutcome:
+    return summary_of(state)._replace(batches=state.batches[:])
+
+
+def summary_of(state: ShareState) -> StateOutcome:
+    """Return the outcome without batches."""
     return StateOutcome(
         ErrorCode.none,
         None,
@@ -53,5 +58,4 @@ def read_outcome(state: ShareState) -> StateOutcome:
         state.leader_epoch,
         state.start_offset,
         state.delivery_complete_count,
-        tuple(state.batches),
     )

@@ -22,6 +22,7 @@ from kohort.coordinator.share_state.state_outcome import (
     StateOutcome,
     read_outcome,
     refused,
+    summary_of,
 )
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.records.layouts import SHARE_SNAPSHOT, SHARE_UPDATE
@@ -72,7 +73,7 @@ def initialize_state(
         wall_ms = coordinator.wall_ms(now_ms)
         snapshot_epoch = 0 if state is None else state.snapshot_epoch + 1
         count = UNKNOWN_COUNT if start_offset == UNKNOWN_OFFSET else 0
-        fresh = ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, [], wall_ms, wall_ms)
+        fresh = ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, created_ms=wall_ms, written_ms=wall_ms)
         write_snapshot(coordinator, key, _as_is(fresh), partial(on_outcome, SUCCESS), on_outcome, now_ms)
 
     _check_in_turn(coordinator, key, check, begin, on_outcome, now_ms)
@@ -169,7 +170,7 @@ def summarize_state(coordinator: ShareCoordinator, key: SharePartitionKey) -> St
     if not coordinator.has_partition(key.topic_id, key.partition):
         return _UNKNOWN_PARTITION
     state = states.get(key)
-    return NOT_INITIALIZED if state is None else read_outcome(state)._replace(batches=())
+    return NOT_INITIALIZED if state is None else summary_of(state)
 
 
 def _check_in_turn(

@@ -5,7 +5,7 @@ A structure is a dict by Kafka's field names, or a tuple in the order of the lay
 
 import struct as packing
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kohort.protocol.records.layouts import CONSUMER_OFFSETS
 from kohort.protocol.records.schema import FIXED, Array, Layout, RecordError, Step, Struct, TopicLayouts
@@ -29,6 +29,12 @@ class Decoded(NamedTuple):
     value: Value | None = None
     unknown_tags: Sequence[tuple[str, int, bytes]] = ()
     dialect: str = ""
+
+
+class Elements(Protocol):
+    """Container of the elements of a long array."""
+
+    def append(self, fields: tuple[Any, ...], /) -> None: ...
 
 
 class RecordReader:
@@ -178,19 +184,18 @@ class RecordReader:
         return dict(zip(kind.names, values, strict=True)) if self._named else tuple(values)
 
     def struct_in_steps(
-        self, kind: Struct, make: Callable[..., Any], pause: Callable[[], bool]
+        self, kind: Struct, elements: Elements, pause: Callable[[], bool]
     ) -> Generator[None, None, tuple[Any, ...]]:
         """Read a structure that ends with a long array.
 
         Args:
-            make: Creates an element of the array from its fields.
+            elements: Receives the fields of each element, and is returned for the array.
             pause: Called after each element; if it returns True, this generator yields.
         """
         *steps, last = kind.steps(self._version)
         values = self._untagged(steps, "")
-        elements = []
         for _ in range(self.count()):
-            elements.append(make(*self.struct(last.type.of)))
+            elements.append(self.struct(last.type.of))
             if pause():
                 yield
         values.append(elements)

@@ -14,7 +14,7 @@ from kohort.broker.cluster.moving import move_leader, stop_node
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey, TopicIdPartition
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatch, StateBatches
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode as E
@@ -226,7 +226,7 @@ def test_moved_coordinator_keeps_states(how: str) -> None:
     world.broker.loop.wait(2_000)
     assert world.heard is not None
     outcome = world.heard[world.which]
-    assert (outcome.start_offset, outcome.batches) == (2, (StateBatch(2, 4, 2, 1),))
+    assert (outcome.start_offset, outcome.batches) == (2, StateBatches.of([StateBatch(2, 4, 2, 1)]))
 
 
 def test_killed_broker_keeps_states(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_killed_broker_keeps_states(tmp_path: Path) -> None:
     new_world = World(Broker(directory=DataDirectory(tmp_path)))
     assert new_world.topic.topic_id == world.topic.topic_id
     outcome = new_world.reads()
-    assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, (StateBatch(3, 4, 2, 1),))
+    assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, StateBatches.of([StateBatch(3, 4, 2, 1)]))
 
 
 def test_topic_deletion_removes_states() -> None:

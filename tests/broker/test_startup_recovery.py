@@ -13,6 +13,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_state import StateUpdate
 from kohort.coordinator.share_state.share_state_records import state_key, update_value
+from kohort.coordinator.share_state.state_batches import NO_BATCHES
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.records.layouts import SHARE_UPDATE
@@ -142,7 +143,7 @@ def test_lost_share_state_is_logged(lost: str, places: Places, log_stream: Strin
         elif lost == "segment":
             (folder / f"{0:020}.log").unlink()
         elif lost == "snapshot":  # an update is all that is left
-            written = StateUpdate(0, 0, -1, 0, [])
+            written = StateUpdate(0, 0, -1, 0, NO_BATCHES)
             number = int(folder.name.rpartition("-")[2])
             key = next(iter(first_broker.cluster.nodes[0].share_coordinator.shards[number].states))
             record = encode_record(state_key(SHARE_UPDATE, key), at_once(update_value(written, Pace())), 0)

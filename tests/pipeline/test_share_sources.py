@@ -11,7 +11,7 @@ from kohort.coordinator.pace import Pace
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state import ShareState, StateUpdate
 from kohort.coordinator.share_state.share_state_records import snapshot_value, state_key, update_value
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import NO_BATCHES, StateBatch, StateBatches
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.job.following_shares import ASKED_EVERY_S, FollowedShares
 from kohort.pipeline.records.topic_ids import kafka_uuid
@@ -32,10 +32,10 @@ AT_MS = 1_760_000_000_000
 
 def records() -> list[Record]:
     """Return a partition from its first record on: two ranges are processed, one was released and archived."""
-    first = ShareState(0, 1, 0, 0, 0, [], AT_MS, AT_MS)
+    first = ShareState(0, 1, 0, 0, 0, NO_BATCHES, AT_MS, AT_MS)
     news = [
-        StateUpdate(0, 0, -1, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)]),
-        StateUpdate(0, 0, 2, 1, [StateBatch(2, 2, 4, 2)]),
+        StateUpdate(0, 0, -1, 3, StateBatches.of([StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)])),
+        StateUpdate(0, 0, 2, 1, StateBatches.of([StateBatch(2, 2, 4, 2)])),
     ]
     written = [Record(state_key(SHARE_SNAPSHOT, KEY), at_once(snapshot_value(first, Pace())), AT_MS)]
     return written + [
@@ -96,7 +96,7 @@ def test_deleted_partition_starts_again(tmp_path: Path) -> None:
 
 
 def test_snapshot_repeats_known_state(tmp_path: Path) -> None:
-    merged = ShareState(1, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)], AT_MS, AT_MS)
+    merged = ShareState(1, 1, 0, 0, 3, StateBatches.of([StateBatch(0, 1, 2, 1), StateBatch(2, 2, 0, 1)]), AT_MS, AT_MS)
     *before, last = records()
     segment(
         tmp_path / "data",
@@ -111,7 +111,7 @@ def test_snapshot_repeats_known_state(tmp_path: Path) -> None:
 
 
 def test_initial_snapshot_time_is_unknown(tmp_path: Path) -> None:
-    begins = ShareState(8, 1, 0, 0, 3, [StateBatch(0, 1, 2, 1), StateBatch(2, 2, 4, 5)], AT_MS, AT_MS)
+    begins = ShareState(8, 1, 0, 0, 3, StateBatches.of([StateBatch(0, 1, 2, 1), StateBatch(2, 2, 4, 5)]), AT_MS, AT_MS)
     segment(tmp_path / "data", [Record(state_key(SHARE_SNAPSHOT, KEY), at_once(snapshot_value(begins, Pace())), AT_MS)])
     sources, _ = find_sources([str(tmp_path / "data")])
     share = analyse(load_groups(silver_of(tmp_path, sources))["workers"]).share

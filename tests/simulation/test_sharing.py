@@ -9,7 +9,7 @@ from kohort.broker.cluster import replay
 from kohort.broker.cluster.group_events import Recorded
 from kohort.control.oracle.share_safety import ShareSafety
 from kohort.coordinator import pace
-from kohort.coordinator.share_partitions import in_flight, transitions
+from kohort.coordinator.share_partitions import acknowledging, in_flight, transitions
 from kohort.coordinator.share_partitions.record_states import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state import share_state_records, state_batches
@@ -37,7 +37,7 @@ def test_every_record_has_one_owner(seed: int, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("seed", [*SEEDS[:3], 12, 21])
 @pytest.mark.parametrize("size", [1, 3])
 def test_promises_hold_with_small_slices(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pace, in_flight, state_batches, share_state_records):
+    for module in (pace, acknowledging, in_flight, state_batches, share_state_records):
         monkeypatch.setattr(module, "ELEMENTS_AT_ONCE", size)
     _plays(Queues(seed), STEPS // 2)
 

@@ -17,7 +17,7 @@ from kohort.coordinator.share_partitions.record_observer import SESSION_CLOSED, 
 from kohort.coordinator.share_partitions.record_states import ACCEPT, ACQUIRED, GAP, NAMES, REJECT, RELEASE, RENEW
 from kohort.coordinator.share_partitions.share_partition import SharePartition
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
-from kohort.coordinator.share_state.state_batches import StateBatch, merge_into
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatches, combine, merge_into
 from kohort.coordinator.share_state.state_outcome import SUCCESS, OnOutcome, refused
 from kohort.coordinator.share_state.state_requests import StateWrite
 from kohort.protocol.errors import ErrorCode as E
@@ -41,7 +41,7 @@ class World:
         self.log_start = 0
         self.writes_at_once = writes_at_once
         self.writes: deque[tuple[StateWrite, OnOutcome]] = deque()
-        self.written: list[StateBatch] = []  # stored state of the share coordinator
+        self.written = StateBatches()  # stored state of the share coordinator
         self.written_start = -1
         self.written_complete = -1
         self.woken = self.fences = 0
@@ -83,7 +83,7 @@ class World:
         """Complete the oldest write, or let it fail."""
         write, then = self.writes.popleft()
         if error is E.none:
-            merge_into(self.written, list(write.batches), write.start_offset)
+            merge_into(self.written, combine(write.batches, UNKNOWN_OFFSET), write.start_offset)
             self.written_start, self.written_complete = write.start_offset, write.delivery_complete_count
         then(SUCCESS if error is E.none else refused(error), self.now_ms)
 

@@ -8,7 +8,7 @@ from kohort.coordinator.share_partitions.acquiring import LogBatch
 from kohort.coordinator.share_partitions.record_observer import CONNECTION_CLOSED
 from kohort.coordinator.share_partitions.record_states import AVAILABLE
 from kohort.coordinator.share_partitions.share_partition import InvalidState, Progress
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatch, StateBatches
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.share.share_group_world import ShareGroupWorld
 from tests.coordinator.share_partitions.share_world import World
@@ -279,7 +279,7 @@ def test_leader_loses_its_state() -> None:
 
 def test_invalid_state_is_not_reported() -> None:
     world = listening()
-    world.written = [StateBatch(0, 3, AVAILABLE, 1), StateBatch(2, 5, AVAILABLE, 1)]
+    world.written = StateBatches.of([StateBatch(0, 3, AVAILABLE, 1), StateBatch(2, 5, AVAILABLE, 1)])
     with pytest.raises(InvalidState):
         world.begin()
     assert world.told() == []

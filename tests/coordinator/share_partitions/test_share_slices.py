@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace
+from kohort.coordinator.pace import ELEMENTS_AT_ONCE, Pace, column_weight
 from kohort.coordinator.share_partitions import transitions
 from kohort.coordinator.share_partitions.acknowledging import Acknowledgement, acknowledging
 from kohort.coordinator.share_partitions.acquiring import AcquireRequest, acquiring
@@ -32,13 +32,15 @@ class Turns:
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
         self.most = self.count = 0
-        change = InFlight.change
+        for name in ("change", "begin_write", "end_write"):
+            monkeypatch.setattr(InFlight, name, self._counting(getattr(InFlight, name)))
 
-        def counted(*args: object, **named: object) -> None:
-            self.count += 1
-            change(*args, **named)  # type: ignore[arg-type]
+    def _counting(self, change: Callable[..., object]) -> Callable[..., object]:
+        def counted(in_flight: InFlight, ranges: int | range, *args: object, **named: object) -> object:
+            self.count += 1 if isinstance(ranges, int) else column_weight(len(ranges))
+            return change(in_flight, ranges, *args, **named)
 
-        monkeypatch.setattr(InFlight, "change", counted)
+        return counted
 
     def end(self) -> None:
         """Note that a turn has ended."""

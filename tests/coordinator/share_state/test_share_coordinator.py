@@ -9,7 +9,7 @@ from kohort.coordinator.effects import Append
 from kohort.coordinator.share_state.share_coordinator import ShareCoordinator, StateShard
 from kohort.coordinator.share_state.share_partition_key import SharePartitionKey
 from kohort.coordinator.share_state.share_state_loading import ShareStateLoading
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import NO_BATCHES, StateBatch
 from kohort.coordinator.share_state.state_outcome import StateOutcome
 from kohort.coordinator.share_state.state_requests import (
     StateWrite,
@@ -122,8 +122,8 @@ def test_failed_write_changes_nothing() -> None:
     world.reads()
     world.reported(E.kafka_storage_error)
     assert [(response.error_code, response.batches) for response in world.heard] == [
-        (E.not_coordinator, ()),
-        (E.none, ()),
+        (E.not_coordinator, NO_BATCHES),
+        (E.none, NO_BATCHES),
     ]
 
 

@@ -18,7 +18,7 @@ from kohort.coordinator.share_state.share_state_records import (
     state_key,
     update_value,
 )
-from kohort.coordinator.share_state.state_batches import StateBatch
+from kohort.coordinator.share_state.state_batches import StateBatch, StateBatches
 from kohort.protocol.records.layouts import SHARE_GROUP_STATE, SHARE_SNAPSHOT, SHARE_UPDATE
 from kohort.protocol.records.schema import RecordError
 from tests.support.record_layouts import assert_follows_table
@@ -26,7 +26,9 @@ from tests.support.record_layouts import assert_follows_table
 KEY = SharePartitionKey("g", UUID("00000000-0000-4000-8000-000000000001"), 3)
 INTS = st.integers(-1, 2**31 - 1)
 LONGS = st.integers(-1, 2**63 - 1)
-BATCHES = st.lists(st.builds(StateBatch, LONGS, LONGS, st.integers(0, 4), st.integers(0, 2**15 - 1)), max_size=4)
+BATCHES = st.lists(st.builds(StateBatch, LONGS, LONGS, st.integers(0, 4), st.integers(0, 2**15 - 1)), max_size=4).map(
+    StateBatches.of
+)
 
 
 @given(st.builds(ShareState, INTS, INTS, INTS, LONGS, INTS, BATCHES, LONGS, LONGS))
@@ -50,7 +52,7 @@ def test_keys_are_read_again(kind: int) -> None:
 
 
 def test_snapshot_bytes() -> None:
-    state = ShareState(1, 2, 3, 4, 5, [StateBatch(6, 7, 2, 8)], 9, 10)
+    state = ShareState(1, 2, 3, 4, 5, StateBatches.of([StateBatch(6, 7, 2, 8)]), 9, 10)
     assert state_key(SHARE_SNAPSHOT, KEY).hex() == "0000 000167 00000000000040008000000000000001 00000003".replace(
         " ", ""
     )
@@ -61,7 +63,7 @@ def test_snapshot_bytes() -> None:
 
 
 def test_update_bytes_with_unknown_count() -> None:
-    update = StateUpdate(1, 2, -1, -1, [])
+    update = StateUpdate(1, 2, -1, -1, StateBatches())
     assert at_once(update_value(update, Pace())).hex() == "0000 00000001 00000002 ffffffffffffffff 01 00".replace(
         " ", ""
     )

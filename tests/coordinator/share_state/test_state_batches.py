@@ -1,11 +1,12 @@
 """States of records: newer ranges over older ones, compared with the state of each offset."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, combine, merge_into
+from kohort.coordinator.share_state.state_batches import UNKNOWN_OFFSET, StateBatch, StateBatches, combine, merge_into
 
 BATCHES = st.lists(
     st.builds(
@@ -20,7 +21,7 @@ BATCHES = st.lists(
 STARTS = st.integers(UNKNOWN_OFFSET, 40)
 
 
-def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
+def by_offset(batches: Sequence[StateBatch], start_offset: int) -> dict[int, tuple[int, int]]:
     """Return the effective count and state of each offset."""
     known: dict[int, tuple[int, int]] = {}
     for batch in batches:
@@ -29,7 +30,7 @@ def by_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple[i
     return known
 
 
-def is_combined(batches: list[StateBatch]) -> bool:
+def is_combined(batches: Sequence[StateBatch]) -> bool:
     """Return whether batches are in order, disjoint, and cannot be combined further."""
     return all(
         one.last_offset < other.first_offset and (one.last_offset + 1 < other.first_offset or one[2:] != other[2:])
@@ -47,8 +48,15 @@ def test_highest_priority_state_wins(batches: list[StateBatch], start_offset: in
 @given(BATCHES, BATCHES, STARTS)
 def test_merging_is_combining_all(older: list[StateBatch], newer: list[StateBatch], start_offset: int) -> None:
     batches = combine(older, UNKNOWN_OFFSET)
-    merge_into(batches, newer, start_offset)
+    merge_into(batches, StateBatches.of(newer), start_offset)
     assert batches == combine([*older, *newer], start_offset)
+
+
+@given(BATCHES, STARTS)
+def test_combining_columns_equals_combining_tuples(batches: list[StateBatch], start_offset: int) -> None:
+    in_order = sorted(batches)
+    for sequence in (batches, in_order, combine(batches, UNKNOWN_OFFSET)):
+        assert combine(StateBatches.of(sequence), start_offset) == combine(list(sequence), start_offset)
 
 
 def test_specification_example() -> None:

@@ -240,7 +240,11 @@ def test_killed_broker_keeps_states(tmp_path: Path) -> None:
     new_world = World(Broker(directory=DataDirectory(tmp_path)))
     assert new_world.topic.topic_id == world.topic.topic_id
     outcome = new_world.reads()
-    assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (1, 3, StateBatches.of([StateBatch(3, 4, 2, 1)]))
+    assert (outcome.state_epoch, outcome.start_offset, outcome.batches) == (
+        1,
+        3,
+        StateBatches.of([StateBatch(3, 4, 2, 1)]),
+    )
 
 
 def test_topic_deletion_removes_states() -> None:

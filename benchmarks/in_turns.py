@@ -36,6 +36,7 @@ from tests.clients.libraries import Missing, fresh_folder, run
 
 SETTINGS = (
     "--set group.initial.rebalance.delay.ms=0 --set group.min.session.timeout.ms=100 --set num.partitions=4 "
+    "--set group.streams.initial.rebalance.delay.ms=0 --set group.streams.assignment.interval.ms=0 "
     "--log-level warning"
 )
 PEER = "kfake"
@@ -70,6 +71,10 @@ LOADS = {
         {"requests_per_s": "requests, /s", "server_us_per_request": "… CPU, us"},
         TURN_LOADS,
         by_peer=False,
+    ),
+    # until all others have the next epoch
+    "streams leave 100": Load(
+        "streams-leave -members 100", {"leave_ms": "leave, ms", "server_ms": "… CPU, ms"}, TURN_LOADS, by_peer=False
     ),
     "commit 16": Load(
         "commit -conns 16 -duration 600ms -warmup 200ms",

@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import split
@@ -22,13 +22,23 @@ from uuid import uuid4
 
 from benchmarks import connection, replies
 from benchmarks.bench import Bench
-from benchmarks.connection import ClosedLoop, Connection, allow_many_sockets, drain, run_closed_loops
+from benchmarks.connection import (
+    ANSWER_WITHIN_S,
+    ClosedLoop,
+    Connection,
+    allow_many_sockets,
+    drain,
+    run_closed_loops,
+    within,
+)
 from benchmarks.consumer_group import ConsumerGroup
 from benchmarks.failures import UnmeasurableError
 from benchmarks.measurements.restart import all_loaded, write
 from benchmarks.measurements.topics import create_topic
 from benchmarks.requests import by_kio
 from benchmarks.server import Server, cpu_s
+from kohort.protocol.messages import find_coordinator
+from kohort.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kohort.protocol.messages.streams_group_heartbeat import (
     MESSAGE,
     StreamsGroupHeartbeatRequest,
@@ -40,9 +50,10 @@ from tests.clients.libraries import fresh_folder
 
 PARTITIONS_EACH = 2  # partitions for each member
 JOINS_WITHIN_S = 20
-LEAVES = 4
-TRY_AGAIN_S = 0.01
+LEAVES = 4  # that are measured
+HEARTBEATS_AT_REST = 3  # before a member leaves a streams group, because members of real groups have sent many
 
+FIND_COORDINATOR_VERSION = 4
 STREAMS_VERSION = 0
 
 Results = dict[str, float | None]
@@ -75,6 +86,9 @@ class Target:
     async def connections(self, count: int) -> AsyncIterator[list[Connection]]:
         opened = await connection.connect(self.host, self.port, count, self.bench.failures)
         try:
+            # The first request for a coordinator creates the offsets topic.
+            request = FindCoordinatorRequest(coordinator_keys=(self.name,))
+            await opened[0].call(by_kio(find_coordinator.MESSAGE, FIND_COORDINATOR_VERSION, request))
             yield opened
         finally:
             for client in opened:
@@ -131,7 +145,7 @@ async def streams(target: Target, connections: int) -> Results:
         loops = []
         for number, client in enumerate(clients):
             member = _StreamsMember(target, client, f"{target.name}-{number}")
-            await member.join()
+            await _settle([member])
             loops.append(ClosedLoop(client, member.frame, member.is_right))
         for loop in loops:
             loop.start()
@@ -141,69 +155,144 @@ async def streams(target: Target, connections: int) -> Results:
         return {"requests_per_s": count / meter.seconds, "server_us_per_request": meter.per_request_us(count)}
 
 
+async def streams_leave(target: Target, members: int) -> Results:
+    """Let a member of a streams group leave, until all others have the next epoch. Then it joins again, and so on."""
+    async with target.connections(members) as clients:
+        await create_topic(clients[0], target.name, members * PARTITIONS_EACH)
+        group = [_StreamsMember(target, client, target.name) for client in clients]
+        await _settle(group)
+        times_ms: list[float] = []
+        server_ms: list[float | None] = []
+        for number in range(LEAVES + 1):
+            leaver, *remaining = group = [*group[1:], group[0]]
+            epoch = leaver.epoch + 1
+            before_s = target.server.cpu_s()
+            took_s = await _beat([leaver], leaver.leave())
+            while behind := [member for member in remaining if member.epoch < epoch]:
+                took_s += await _beat(behind)
+            used_s = _since(before_s, target.server.cpu_s())
+            if number:  # the first one is a warm-up
+                times_ms.append(took_s * 1000)
+                server_ms.append(None if used_s is None else used_s * 1000)
+            await _settle(group)
+        used_ms = [used for used in server_ms if used is not None]
+        return {"leave_ms": median(times_ms), "server_ms": median(used_ms) if used_ms else None}
+
+
+async def _settle(group: Sequence[_StreamsMember]) -> None:
+    """Let all members send heartbeats until they have the same epoch, and each has its tasks; then a few more.
+
+    Raises:
+        UnmeasurableError: They take too long.
+    """
+    until_s = perf_counter() + JOINS_WITHIN_S
+    while perf_counter() < until_s:
+        await _beat(group)
+        if len({member.epoch for member in group}) == 1 and all(member.is_stable for member in group):
+            for _ in range(HEARTBEATS_AT_REST):
+                await _beat(group)
+            return
+    raise UnmeasurableError("a streams group did not become stable")
+
+
+async def _beat(members: Sequence[_StreamsMember], frame: bytes | None = None) -> float:
+    """Let members send their heartbeats at the same time; return the seconds until all are answered.
+
+    Responses are decoded afterwards.
+    """
+    answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    answers: list[tuple[_StreamsMember, bytes]] = []
+
+    def on_reply(payload: bytes, member: _StreamsMember) -> None:
+        answers.append((member, payload))
+        if len(answers) == len(members):
+            answered.set_result(None)
+
+    start = perf_counter()
+    for member in members:
+        member.client.ask(frame or member.frame(), on_reply, member)
+    await within(answered, ANSWER_WITHIN_S, "a heartbeat was not answered")
+    took_s = perf_counter() - start
+    for member, payload in answers:
+        member.take(payload)
+    return took_s
+
+
 class _StreamsMember:
-    """The only member of a streams group."""
+    """Member of a streams group, on a connection of its own."""
 
     def __init__(self, target: Target, client: Connection, group_id: str) -> None:
-        self._target, self._client, self._group_id = target, client, group_id
-        self._id, self._epoch = str(uuid4()), 0
-        self._frame = b""
+        self._target, self.client, self._group_id = target, client, group_id
+        self._rejoin()
 
-    async def join(self) -> None:
-        """Send heartbeats until the member has all tasks and a response changes nothing."""
+    def _rejoin(self) -> None:
+        self._id, self.epoch, self._owned = str(uuid4()), 0, 0
         subtopology = Subtopology(subtopology_id="0", source_topics=(self._target.name,))
-        fields: dict[str, Any] = {
-            "topology": Topology(epoch=0, subtopologies=(subtopology,)),
-            "process_id": self._id,
-            "rebalance_timeout_ms": 60_000,
-        }
-        fields |= dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ())
-        read, until_s = replies.reader(MESSAGE.api.key, STREAMS_VERSION), perf_counter() + JOINS_WITHIN_S
-        owned = False
-        while perf_counter() < until_s:
-            reply = read(await self._client.call(self._request(**fields)))
-            if reply.error_code in replies.COORDINATOR_NOT_READY:
-                await asyncio.sleep(TRY_AGAIN_S)
-                continue
-            if reply.error_code:
-                self._target.bench.failures.add_code("StreamsGroupHeartbeat", reply.error_code)
-                break
-            self._epoch, fields = reply.member_epoch, {}
-            if reply.active_tasks:
-                tasks = tuple(
-                    TaskIds(subtopology_id=entry.subtopology_id, partitions=tuple(entry.partitions))
-                    for entry in reply.active_tasks
-                )
-                owned = sum(len(task.partitions) for task in tasks) == PARTITIONS_EACH
-                fields = {"active_tasks": tasks, "standby_tasks": (), "warmup_tasks": ()}
-            elif owned:
-                self._frame = self._request()
-                return
-            else:
-                await asyncio.sleep(TRY_AGAIN_S)
-        raise UnmeasurableError("a streams group did not become stable")
+        self.is_stable = False  # whether it has its tasks, and its last heartbeat changed nothing
+        self._frame = self._request(
+            topology=Topology(epoch=0, subtopologies=(subtopology,)),
+            process_id=self._id,
+            rebalance_timeout_ms=60_000,
+            **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ()),
+        )
 
     def frame(self) -> bytes:
+        """Return the next heartbeat."""
         return self._frame
 
+    def leave(self) -> bytes:
+        """Return the heartbeat with which the member leaves; the next one joins again."""
+        self.epoch = -1
+        return self._request()
+
+    def take(self, payload: bytes) -> None:
+        """Update the member after a response.
+
+        Raises:
+            UnmeasurableError: It was rejected.
+        """
+        reply = self._read(payload)
+        if reply.error_code in replies.COORDINATOR_NOT_READY and not self.epoch:
+            return
+        if reply.error_code:
+            self._target.bench.failures.add_code("StreamsGroupHeartbeat", reply.error_code)
+            raise UnmeasurableError(f"a heartbeat was rejected with error {reply.error_code}")
+        if self.epoch < 0:
+            self._rejoin()
+            return
+        fields: dict[str, Any] = {}
+        if reply.active_tasks is not None:
+            tasks = tuple(
+                TaskIds(subtopology_id=entry.subtopology_id, partitions=tuple(entry.partitions))
+                for entry in reply.active_tasks
+            )
+            self._owned = sum(len(task.partitions) for task in tasks)
+            fields = {"active_tasks": tasks, "standby_tasks": (), "warmup_tasks": ()}
+        self.is_stable = self._owned == PARTITIONS_EACH and not fields and reply.member_epoch == self.epoch
+        self.epoch = reply.member_epoch
+        self._frame = self._request(**fields)
+
     def is_right(self, body: bytes) -> bool:
-        failures, read = self._target.bench.failures, replies.reader(MESSAGE.api.key, STREAMS_VERSION)
+        failures = self._target.bench.failures
         try:
-            reply = read(bytes(4) + body)
+            reply = self._read(bytes(4) + body)
         except replies.MalformedReplyError as problem:
             failures.add("malformed reply", str(problem))
             return False
         if reply.error_code:
             failures.add_code("StreamsGroupHeartbeat", reply.error_code)
-        elif reply.member_epoch != self._epoch or reply.active_tasks is not None:
+        elif reply.member_epoch != self.epoch or reply.active_tasks is not None:
             failures.add("not stable", f"{self._id}: {reply}")
         else:
             return True
         return False
 
+    def _read(self, payload: bytes) -> Any:
+        return replies.reader(MESSAGE.api.key, STREAMS_VERSION)(payload)
+
     def _request(self, **fields: Any) -> bytes:
         request = StreamsGroupHeartbeatRequest(
-            group_id=self._group_id, member_id=self._id, member_epoch=self._epoch, **fields
+            group_id=self._group_id, member_id=self._id, member_epoch=self.epoch, **fields
         )
         return by_kio(MESSAGE, STREAMS_VERSION, request)
 
@@ -244,6 +333,7 @@ LOADS: dict[str, Measure] = {
     "joining": lambda target, options: joining(target, options.members),
     "leaving": lambda target, options: leaving(target, options.members),
     "streams": lambda target, options: streams(target, options.conns),
+    "streams-leave": lambda target, options: streams_leave(target, options.members),
     "restart": lambda target, _: restart(target),
 }
 
@@ -255,7 +345,9 @@ def main() -> None:
     parser.add_argument("-bootstrap", required=True, help="address of the server")
     parser.add_argument("-pid", required=True, type=int, help="process of the server")
     parser.add_argument("-command", default="", help="command that starts another such server")
-    parser.add_argument("-members", default=100, type=int, help="members of the group (joining, leaving)")
+    parser.add_argument(
+        "-members", default=100, type=int, help="members of the group (joining, leaving, streams-leave)"
+    )
     parser.add_argument("-conns", default=64, type=int, help="connections (streams)")
     options = parser.parse_args()
     allow_many_sockets()

@@ -43,7 +43,13 @@ from kohort.coordinator.streams.streams_topologies import (
 )
 from kohort.coordinator.streams.streams_values import Status, TaskSets
 from kohort.coordinator.streams.topology import ConfiguredTopology
-from kohort.coordinator.streams.unchanged_heartbeats import keeps_metadata, nothing_new, store_offsets
+from kohort.coordinator.streams.unchanged_heartbeats import (
+    find_unchanged,
+    keep_unchanged,
+    keeps_metadata,
+    store_offsets,
+    take_next_epoch,
+)
 from kohort.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -65,9 +71,14 @@ def streams_group_heartbeat(
     GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, and again INVALID_REQUEST and
     STREAMS_INVALID_TOPOLOGY. UNKNOWN_SERVER_ERROR for requests that Kafka does not expect.
     """
-    unchanged = nothing_new(coordinator, request, sender, now_ms)
-    if unchanged is not None:
-        return unchanged
+    group = coordinator.groups.get(request.group_id)
+    if isinstance(group, StreamsGroup):
+        config = group.config
+        member = find_unchanged(group, config, request, sender)
+        if member is not None:
+            unchanged = keep_unchanged(group, config, member, request, now_ms)
+            if unchanged is not None or take_next_epoch(group, config, member, request, sender, now_ms):
+                return unchanged
     heartbeat = StreamsHeartbeat(coordinator, request, request.instance_id, sender, now_ms)
     heartbeat.prepared = prepared
     response: StreamsGroupHeartbeatResponse | None = heartbeat.handle()

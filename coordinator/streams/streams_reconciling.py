@@ -36,12 +36,10 @@ def reconcile(
         reported: Tasks that the member reports to own, or None if it does not report them.
         is_active: Lets tasks change their roles on a member without being revoked first, as of Kafka 4.4.
     """
+    following = next_epoch(current, target, target_epoch)
+    if following is not None:
+        return following
     state, epoch = current.state, current.epoch
-    if state is StreamsMemberState.STABLE:
-        if epoch == target_epoch:
-            return current
-        if _is_at(current.assigned, target):
-            return StreamsAssignment(target_epoch, epoch, state, current.assigned)
     if state is StreamsMemberState.UNREVOKED_TASKS:
         if _has_any(reported, current.revoking):
             return current
@@ -52,6 +50,16 @@ def reconcile(
             return None
         epoch = target_epoch
     return _Step(current, target, target_epoch, is_blocked, is_active).next_assignment(epoch, reported)
+
+
+def next_epoch(current: StreamsAssignment, target: TaskSets, target_epoch: int) -> StreamsAssignment | None:
+    """Return the assignment with the target's epoch, or None if the member is not stable or needs other tasks."""
+    if current.state is not StreamsMemberState.STABLE:
+        return None
+    if current.epoch == target_epoch:
+        return current
+    at_target = _is_at(current.assigned, target)
+    return StreamsAssignment(target_epoch, current.epoch, current.state, current.assigned) if at_target else None
 
 
 def _is_at(assigned: OwnedTasks, target: TaskSets) -> bool:

@@ -1,17 +1,21 @@
-"""Heartbeats without changes: those of members at their target, in a group in which nothing is due.
+"""Heartbeats that report nothing new, in a group in which nothing is due: nearly all.
 
-They are the most frequent ones. `nothing_new` returns the response of `StreamsHeartbeat` in a fraction of the time.
+Responses and effects are those of `StreamsHeartbeat`, in a fraction of the time.
 """
 
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Reply
 from kohort.coordinator.modern.epoch_heartbeat import Sender
-from kohort.coordinator.modern.membership import extend_session
+from kohort.coordinator.modern.group_changes import GroupChanges
+from kohort.coordinator.modern.membership import cause_of, extend_session, watch_revocation
 from kohort.coordinator.streams.streams_config import StreamsConfig
 from kohort.coordinator.streams.streams_group import StreamsGroup
-from kohort.coordinator.streams.streams_group_values import StreamsMetadata
+from kohort.coordinator.streams.streams_group_values import StreamsKind, StreamsMetadata
 from kohort.coordinator.streams.streams_member import StreamsMember
+from kohort.coordinator.streams.streams_reconciling import next_epoch
 from kohort.coordinator.streams.streams_replies import answer
 from kohort.coordinator.streams.streams_targets import assignment_configs
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -21,35 +25,91 @@ from kohort.protocol.messages.streams_group_heartbeat import (
 def nothing_new(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> StreamsGroupHeartbeatResponse | None:
-    """Extend the session of a member without changes in either direction; return None, without effect, otherwise.
-
-    The response is kept for the next such heartbeat, and must not be changed.
-    """
+    """Extend the session of a member without changes in either direction; return None, without effect, otherwise."""
     group = coordinator.groups.get(request.group_id)
-    if not isinstance(group, StreamsGroup) or group.group_id in coordinator.unwritten:
+    if not isinstance(group, StreamsGroup):
         return None
-    member, config = group.members.get(request.member_id), group.config
+    config = group.config
+    member = find_unchanged(group, config, request, sender)
+    return None if member is None else keep_unchanged(group, config, member, request, now_ms)
+
+
+def find_unchanged(
+    group: StreamsGroup, config: StreamsConfig, request: StreamsGroupHeartbeatRequest, sender: Sender
+) -> StreamsMember | None:
+    """Return the member if its heartbeat reports nothing new, and no target or status of its group is due."""
+    member = group.members.get(request.member_id)
     if (
         member is None
-        or request.member_epoch != group.epoch
-        or not member.has_reached(group.epoch)
+        or request.member_epoch != member.current.epoch
+        or request.member_epoch <= 0
         or request.endpoint_information_epoch != group.endpoint_epoch
         or not _reports_nothing(request)
         or not keeps_metadata(member.metadata, request, sender)
-        or not _is_steady(group, member, config, sender)
+        or not _is_steady(group, config, member, sender)
     ):
         return None
-    rules = coordinator.settings.rules
+    rules = group.coordinator.settings.rules
     if request.instance_id is not None and not (
         rules.has_static_streams_members and group.static_members.get(request.instance_id) == member.member_id
     ):
         return None
-    if request.task_offsets is not None or request.task_end_offsets is not None:
-        if not rules.stores_task_offsets:
-            return None
-        store_offsets(member, request)
+    has_offsets = request.task_offsets is not None or request.task_end_offsets is not None
+    return None if has_offsets and not rules.stores_task_offsets else member
+
+
+def keep_unchanged(
+    group: StreamsGroup,
+    config: StreamsConfig,
+    member: StreamsMember,
+    request: StreamsGroupHeartbeatRequest,
+    now_ms: int,
+) -> StreamsGroupHeartbeatResponse | None:
+    """Extend the session of a member at its target; return None, without effect, for another one or before a write.
+
+    The response is kept for the next such heartbeat, and must not be changed.
+    """
+    if not member.has_reached(group.epoch) or group.group_id in group.coordinator.unwritten:
+        return None
+    store_offsets(member, request)
     extend_session(group, member, config.session_timeout_ms, now_ms)
-    return _unchanged_answer(group, member, config)
+    return _unchanged_answer(group, config, member)
+
+
+def take_next_epoch(
+    group: StreamsGroup,
+    config: StreamsConfig,
+    member: StreamsMember,
+    request: StreamsGroupHeartbeatRequest,
+    sender: Sender,
+    now_ms: int,
+) -> bool:
+    """Move a member whose tasks are its target to the group's epoch; return whether the response follows the write.
+
+    Nearly all members of a large group need only this after each change.
+    """
+    coordinator = group.coordinator
+    if sender.can_describe_topology and coordinator.topology_descriptions is not None:
+        return False  # its response may have to request a description
+    following = next_epoch(member.current, group.target_of(member.member_id), group.target_epoch)
+    if following is None:
+        return False
+    changes = GroupChanges(group)
+    if following is not member.current:
+        changes.make(StreamsKind.CURRENT, member.member_id, following)
+        watch_revocation(group, member, now_ms)
+        member.listed = None
+    store_offsets(member, request)
+    extend_session(group, member, config.session_timeout_ms, now_ms)
+    response = _unchanged_answer(group, config, member)
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        answer = response if error is ErrorCode.none else StreamsGroupHeartbeatResponse(error_code=error)
+        coordinator.effects.append(Reply(sender.ticket, answer))
+
+    changes.ticket = sender.ticket
+    changes.write(now_ms, cause_of(member, "sent_a_heartbeat"), written)
+    return True
 
 
 def _reports_nothing(request: StreamsGroupHeartbeatRequest) -> bool:
@@ -63,8 +123,8 @@ def _reports_nothing(request: StreamsGroupHeartbeatRequest) -> bool:
     )
 
 
-def _is_steady(group: StreamsGroup, member: StreamsMember, config: StreamsConfig, sender: Sender) -> bool:
-    """Return whether the heartbeat of a member at its target changes nothing, and its response has no status."""
+def _is_steady(group: StreamsGroup, config: StreamsConfig, member: StreamsMember, sender: Sender) -> bool:
+    """Return whether a heartbeat without news has no effect on its group, and its response has no status."""
     topology, current_topology = group.topology, group.configured
     if topology is None or current_topology is None:
         return False
@@ -85,7 +145,7 @@ def _is_steady(group: StreamsGroup, member: StreamsMember, config: StreamsConfig
 
 
 def _unchanged_answer(
-    group: StreamsGroup, member: StreamsMember, config: StreamsConfig
+    group: StreamsGroup, config: StreamsConfig, member: StreamsMember
 ) -> StreamsGroupHeartbeatResponse:
     """Return the response to a member at its target that knows the endpoints."""
     kept_config, response = member.unchanged

@@ -118,7 +118,7 @@ class Walk:
 def test_short_path_equals_long_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     short = Walk(seed, failing=False)
     walk_to_its_end(short, f"seed {seed}")
-    monkeypatch.setattr(streams_heartbeating, "nothing_new", lambda *_: None)
+    monkeypatch.setattr(streams_heartbeating, "find_unchanged", lambda *_: None)
     long = Walk(seed, failing=False)
     walk_to_its_end(long, f"seed {seed}")
     assert short.world.log == long.world.log

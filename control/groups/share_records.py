@@ -76,12 +76,11 @@ class ShareRecords:
                     yield topic, partition
 
     def state_of(self, topic: Topic, partition: Partition) -> SharePartitionState:
-        loaded, ranges = self.loaded(topic, partition), list(self.in_flight(topic, partition))
-        start = self.start_of(topic, partition)
-
-        def count(*states: str) -> int:
-            return sum(records.count for records in ranges if records.state in states)
-
+        loaded, start = self.loaded(topic, partition), self.start_of(topic, partition)
+        counts, next_offset = dict.fromkeys(NAMES, 0), start
+        for first, last, range_state in self._ranges(topic, partition):
+            counts[range_state] += last - first + 1
+            next_offset = last + 1
         log = partition.log
         config = self._group.config
         initializing = self._group.states.initializing.get(topic.topic_id)
@@ -93,12 +92,12 @@ class ShareRecords:
             is_ready=partition.index in self._group.states.ready(topic.topic_id),
             progress=NOT_LOADED if loaded is None else loaded.progress.value,
             start_offset=start,
-            next_offset=None if start is None else max([start, *(records.last_offset + 1 for records in ranges)]),
+            next_offset=None if start is None else next_offset,
             log_end_offset=log.high_watermark,
             lag=self.lag_of(topic, partition),
-            acquired=count(NAMES[ACQUIRED]),
-            available=count(NAMES[AVAILABLE]),
-            done=sum(records.count for records in ranges if records.state in _FINISHED),
+            acquired=counts[ACQUIRED],
+            available=counts[AVAILABLE],
+            done=sum(count for range_state, count in counts.items() if IS_TERMINAL[range_state]),
             fetched_by=self._fetched_by(topic.topic_id, partition),
             log_start_offset=log.log_start_offset,
             readable_end=partition.last_stable_offset if is_committed_only else log.high_watermark,
@@ -148,15 +147,28 @@ class ShareRecords:
 
     def _done_from(self, topic: Topic, partition: Partition, begin: int) -> int:
         """Return the number of finished records from an offset on, without acknowledgements that are being stored."""
-        loaded = self.loaded(topic, partition)
-        if loaded is not None and loaded.progress is Progress.ACTIVE:
-            return _settled_from(loaded.in_flight, begin)
-        finished = (
-            records
-            for records in self.in_flight(topic, partition)
-            if records.state in _FINISHED and records.last_offset >= begin
+        return sum(
+            last - max(first, begin) + 1
+            for first, last, state in self._ranges(topic, partition)
+            if IS_TERMINAL[state] and last >= begin
         )
-        return sum(records.last_offset - max(records.first_offset, begin) + 1 for records in finished)
+
+    def _ranges(self, topic: Topic, partition: Partition) -> Iterator[tuple[int, int, int]]:
+        """Yield first offset, last offset and state of the ranges that `in_flight` describes.
+
+        These are read from columns, without an object for each range, because waiting calls repeat this often.
+        """
+        loaded = self.loaded(topic, partition)
+        if loaded is None or loaded.progress is not Progress.ACTIVE:
+            written = self._written(topic, partition)
+            if written is not None:
+                yield from zip(written.batches.firsts, written.batches.lasts, written.batches.states, strict=True)
+            return
+        in_flight = loaded.in_flight
+        columns = in_flight.firsts, in_flight.lasts, in_flight.states, in_flight.holders
+        for first, last, state, holder in zip(*columns, strict=True):
+            if last >= in_flight.start:
+                yield max(first, in_flight.start), last, state if holder is None else ACQUIRED
 
     def _fetched_by(self, topic_id: UUID, partition: Partition) -> tuple[str, ...]:
         led = self._led(partition)
@@ -196,17 +208,3 @@ class ShareRecords:
                 ends_in_ms=None if holder is None else max(0, in_flight.locked_until[index] - self._now_ms),
                 is_being_written=isinstance(holder, Pending),
             )
-
-
-def _settled_from(in_flight: InFlight, begin: int) -> int:
-    """Count settled records on columns, without an object for each range, because waiting calls repeat this often."""
-    return sum(
-        last - max(first, begin) + 1
-        for first, last, state, holder in zip(
-            in_flight.firsts, in_flight.lasts, in_flight.states, in_flight.holders, strict=True
-        )
-        if IS_TERMINAL[state] and holder is None and last >= begin
-    )
-
-
-_FINISHED = frozenset(name for state, name in NAMES.items() if IS_TERMINAL[state])

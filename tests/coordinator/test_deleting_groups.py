@@ -78,6 +78,7 @@ def test_join_during_deletion_keeps_member(kind: str) -> None:
     assert not group.is_empty
 
 
+@pytest.mark.needs("re2")
 @pytest.mark.parametrize("error", [E.none, E.not_enough_replicas])
 def test_joined_during_deletion_is_in_log(error: E) -> None:
     world = emptied("consumer")

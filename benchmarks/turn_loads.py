@@ -101,11 +101,11 @@ async def joining(target: Target, members: int) -> Results:
         before_s, sent, start = target.server.cpu_s(), group.requests, perf_counter()
         for member in group.members:
             await group.join(member)
-        took_ms, used_s = (perf_counter() - start) * 1000, _since(before_s, target.server.cpu_s())
+        took_ms, used_ms = (perf_counter() - start) * 1000, _ms_since(before_s, target.server.cpu_s())
         return {
             "join_ms": took_ms,
-            "server_ms": None if used_s is None else used_s * 1000,
-            "server_us_per_request": None if used_s is None else used_s * 1e6 / (group.requests - sent),
+            "server_ms": used_ms,
+            "server_us_per_request": None if used_ms is None else used_ms * 1000 / (group.requests - sent),
         }
 
 
@@ -113,15 +113,14 @@ async def leaving(target: Target, members: int) -> Results:
     """Let a member leave and rejoin a group of the consumer protocol. Only the leaves are measured."""
     async with _consumer_group(target, members) as group:
         await group.form()
-        took_ms, used_ms = [], []
+        took_ms: list[float] = []
+        used_ms: list[float | None] = []
         for _ in range(LEAVES):
             before_s = target.server.cpu_s()
             took_ms.append(await group.leave(group.members[-1]))
-            used_s = _since(before_s, target.server.cpu_s())
-            if used_s is not None:
-                used_ms.append(used_s * 1000)
+            used_ms.append(_ms_since(before_s, target.server.cpu_s()))
             await group.join(group.members[-1])
-        return {"leave_ms": median(took_ms), "server_ms": median(used_ms) if used_ms else None}
+        return _leave_results(took_ms, used_ms)
 
 
 @asynccontextmanager
@@ -162,7 +161,7 @@ async def streams_leave(target: Target, members: int) -> Results:
         group = [_StreamsMember(target, client, target.name) for client in clients]
         await _settle(group)
         times_ms: list[float] = []
-        server_ms: list[float | None] = []
+        used_ms: list[float | None] = []
         for number in range(LEAVES + 1):
             leaver, *remaining = group = [*group[1:], group[0]]
             epoch = leaver.epoch + 1
@@ -170,13 +169,12 @@ async def streams_leave(target: Target, members: int) -> Results:
             took_s = await _beat([leaver], leaver.leave())
             while behind := [member for member in remaining if member.epoch < epoch]:
                 took_s += await _beat(behind)
-            used_s = _since(before_s, target.server.cpu_s())
+            leave_used_ms = _ms_since(before_s, target.server.cpu_s())
             if number:  # the first one is a warm-up
                 times_ms.append(took_s * 1000)
-                server_ms.append(None if used_s is None else used_s * 1000)
+                used_ms.append(leave_used_ms)
             await _settle(group)
-        used_ms = [used for used in server_ms if used is not None]
-        return {"leave_ms": median(times_ms), "server_ms": median(used_ms) if used_ms else None}
+        return _leave_results(times_ms, used_ms)
 
 
 async def _settle(group: Sequence[_StreamsMember]) -> None:
@@ -324,8 +322,13 @@ def _log_of_commits() -> Path:
     return folder
 
 
-def _since(before_s: float | None, after_s: float | None) -> float | None:
-    return None if before_s is None or after_s is None else after_s - before_s
+def _ms_since(before_s: float | None, after_s: float | None) -> float | None:
+    return None if before_s is None or after_s is None else (after_s - before_s) * 1000
+
+
+def _leave_results(took_ms: Sequence[float], used_ms: Sequence[float | None]) -> Results:
+    measured_ms = [used for used in used_ms if used is not None]
+    return {"leave_ms": median(took_ms), "server_ms": median(measured_ms) if measured_ms else None}
 
 
 Measure = Callable[[Target, argparse.Namespace], Coroutine[Any, Any, Results]]

@@ -134,8 +134,8 @@ def build_batch(
     base_sequence: int = -1,
 ) -> bytes:
     """Build an uncompressed batch of at least one record, with offsets from `base_offset` on."""
-    base_timestamp = max_timestamp = records[0].timestamp_ms
     first = records[0]
+    base_timestamp = max_timestamp = first.timestamp_ms
     body = _record(first.key, first.value, first.headers, b"\x00\x00\x00")
     count = len(records)
     if count > 1:

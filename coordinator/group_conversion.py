@@ -25,9 +25,9 @@ from kohort.coordinator.modern.modern_values import GroupEpoch, Target, TargetEp
 from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
-    Subscription,
     read_assignment,
     read_subscription,
+    subscription_version,
     write_assignment,
 )
 from kohort.protocol.errors import ErrorCode
@@ -36,9 +36,20 @@ UPGRADES = ("bidirectional", "upgrade")  # policies that convert classic groups 
 # Policies that convert a consumer group to a classic one when its last consumer member leaves.
 DOWNGRADES = ("bidirectional", "downgrade")
 
+_Assignment = dict[UUID, frozenset[int]]
+ReadMembers = dict[str, tuple[MemberMetadata, _Assignment]]  # by member id
+
 
 class CustomAssignorError(Exception):
     """An assignment contains data of an assignor that the server does not have."""
+
+
+class TruncatedError(Exception):
+    """A subscription or an assignment ends early."""
+
+
+class ProtocolMissingError(Exception):
+    """The group has not selected a protocol yet, or a member does not list it."""
 
 
 # From classic to consumer
@@ -58,7 +69,7 @@ def replace_by_consumer_group(
     return group, changes
 
 
-def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
+def _may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
     """Return whether policy, type and size permit the conversion of a classic group with members."""
     settings = coordinator.settings
     return (
@@ -68,18 +79,24 @@ def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
     )
 
 
-def upgrade(
-    coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
-) -> tuple[ConsumerGroup, GroupChanges] | Refusal:
-    """Convert a classic group with members, which keep their assignments.
+def readable_members(coordinator: GroupCoordinator, classic: ClassicGroup) -> ReadMembers | Refusal:
+    """Return what the members of a classic group have to become members of a consumer group.
 
-    The error is GROUP_ID_NOT_FOUND if the policy, the type, the size or a custom assignor prevents it. For bytes that
-    Kafka 4.3 does not handle it is UNKNOWN_SERVER_ERROR; waiting joins are rejected all the same.
+    As in Kafka, waiting joins and syncs are rejected even if the group turns out to be not convertible. The error is
+    GROUP_ID_NOT_FOUND if the policy, the type, the size, malformed bytes or a custom assignor prevents the conversion,
+    and UNKNOWN_SERVER_ERROR for what Kafka does not handle: a group or a member without the selected protocol, and, in
+    Kafka 4.3, impossible lengths.
     """
-    if not may_upgrade(coordinator, classic):
+    if not _may_upgrade(coordinator, classic):
         return not_of_type(CONSUMER, classic.group_id)
+    for member in classic.members.values():
+        answer_join(classic, member, join_refused(ErrorCode.rebalance_in_progress, member.member_id))
+        answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
     try:
-        members = {member.member_id: _as_consumer(coordinator, member) for member in classic.members.values()}
+        return {
+            member.member_id: _as_consumer(coordinator, member, classic.protocol_name)
+            for member in classic.members.values()
+        }
     except CustomAssignorError:
         message = (
             f"Cannot upgrade classic group {classic.group_id} to consumer group because an unsupported custom assignor "
@@ -87,35 +104,37 @@ def upgrade(
             "upgrade."
         )
         return Refusal(ErrorCode.group_id_not_found, message)
-    except ImpossibleLengthError:
-        _send_away(classic)
-        if coordinator.settings.rules.reports_malformed_protocol:
-            return _malformed_protocol(classic)
+    except (TruncatedError, ImpossibleLengthError) as error:
+        if isinstance(error, ImpossibleLengthError) and not coordinator.settings.rules.reports_malformed_protocol:
+            return Refusal(ErrorCode.unknown_server_error)
+        message = (
+            f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer protocol "
+            "is malformed."
+        )
+        return Refusal(ErrorCode.group_id_not_found, message)
+    except ProtocolMissingError:
         return Refusal(ErrorCode.unknown_server_error)
-    if None in members.values():
-        return _malformed_protocol(classic)
+
+
+def upgrade(
+    coordinator: GroupCoordinator, classic: ClassicGroup, members: ReadMembers, now_ms: int
+) -> tuple[ConsumerGroup, GroupChanges]:
+    """Convert a classic group with members, which keep their assignments."""
     group, changes = replace_by_consumer_group(coordinator, classic, now_ms)
-    _move_in(group, changes, {name: entry for name, entry in members.items() if entry is not None}, classic, now_ms)
+    _move_in(group, changes, members, classic, now_ms)
     return group, changes
 
 
-def _malformed_protocol(classic: ClassicGroup) -> Refusal:
-    message = (
-        f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer protocol is "
-        "malformed."
-    )
-    return Refusal(ErrorCode.group_id_not_found, message)
-
-
-_Assignment = dict[UUID, frozenset[int]]
-
-
-def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberMetadata, _Assignment] | None:
-    """Return the metadata and the assignment of a classic member, or None if its bytes are truncated."""
-    subscription = read_subscription(member.protocols[0][1])
+def _as_consumer(
+    coordinator: GroupCoordinator, member: Member, protocol_name: str | None
+) -> tuple[MemberMetadata, _Assignment]:
+    """Return the metadata and the assignment of a classic member."""
     assignment = _decode_assignment(coordinator, member.assignment)
-    if subscription is None or assignment is None:
-        return None
+    if not any(name == protocol_name for name, _ in member.protocols):
+        raise ProtocolMissingError
+    subscription = read_subscription(member.metadata(protocol_name))
+    if subscription is None:
+        raise TruncatedError
     metadata = MemberMetadata(
         instance_id=member.group_instance_id,
         rack_id=subscription.rack_id,
@@ -128,12 +147,12 @@ def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberM
     return metadata, assignment
 
 
-def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Assignment | None:
+def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Assignment:
     if not assignment:
         return {}
     decoded = read_assignment(assignment)
     if decoded is None:
-        return None
+        raise TruncatedError
     if decoded.user_data:
         raise CustomAssignorError
     topics = ((coordinator.topics.by_name(name), partitions) for name, partitions in decoded.partitions.items())
@@ -143,7 +162,7 @@ def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Ass
 def _move_in(
     group: ConsumerGroup,
     changes: GroupChanges,
-    members: dict[str, tuple[MemberMetadata, _Assignment]],
+    members: ReadMembers,
     classic: ClassicGroup,
     now_ms: int,
 ) -> None:
@@ -161,12 +180,6 @@ def _move_in(
         changes.make(Kind.CURRENT, member_id, current)
         keep_alive(group, group.members[member_id], now_ms)
     changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.applied))
-
-
-def _send_away(classic: ClassicGroup) -> None:
-    for member in classic.members.values():
-        answer_join(classic, member, join_refused(ErrorCode.rebalance_in_progress, member.member_id))
-        answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
 
 
 # From consumer to classic
@@ -257,10 +270,6 @@ def _as_classic(
     for consumer in members:
         metadata = consumer.metadata
         assert metadata.classic is not None, "only classic members are left"
-        protocols = metadata.classic.protocols
-        subscription = read_subscription(protocols[0][1])
-        if subscription is None:
-            return None
         member = Member(
             consumer.member_id,
             metadata.instance_id,
@@ -268,23 +277,27 @@ def _as_classic(
             metadata.client_host,
             metadata.rebalance_timeout_ms,
             metadata.classic.session_timeout_ms,
-            protocols,
-            _assignment(coordinator, group.target_of(consumer.member_id), subscription),
+            metadata.classic.protocols,
         )
         classic.add(member, None)
     classic.protocol_name = classic.choose_protocol()
+    for member in classic.members.values():
+        version = subscription_version(member.metadata(classic.protocol_name))
+        if version is None:
+            return None
+        member.assignment = _assignment(coordinator, group.target_of(member.member_id), version)
     classic.subscribed_topics = classic.read_subscriptions()
     classic.state = State.STABLE
     return classic
 
 
-def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Subscription) -> bytes:
+def _assignment(coordinator: GroupCoordinator, target: Target, version: int) -> bytes:
     partitions = {}
     for topic_id, numbers in target.items():
         topic = coordinator.topics.by_id(topic_id)
         if topic is not None:
             partitions[topic.name] = tuple(sorted(numbers))
-    return write_assignment(Assignment(version=subscription.version, partitions=partitions))
+    return write_assignment(Assignment(version=version, partitions=partitions))
 
 
 def _hand_over(

@@ -65,6 +65,7 @@ def take_over(classic: ClassicGroup, group: ModernGroup, changes: GroupChanges, 
     As in Kafka, waiting joins and syncs are rejected at once. The classic group is restored if the write fails.
     """
     was_stable = classic.state in (State.STABLE, State.EMPTY)
+    issued_ids = dict(classic.pending_joins or {})
     dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
     group.appear()
     move_offsets(classic, group)
@@ -74,6 +75,8 @@ def take_over(classic: ClassicGroup, group: ModernGroup, changes: GroupChanges, 
         group.vanish()
         move_offsets(group, classic)
         _revive(classic, now_ms, rebalance=not was_stable)
+        for member_id, session in issued_ids.items():
+            sessions.hand_out(classic, member_id, session.deadline_ms - now_ms, now_ms)
 
     changes.on_undo(undo)
 

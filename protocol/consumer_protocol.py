@@ -96,6 +96,17 @@ def read_subscription(metadata: bytes) -> Subscription | None:
         return None
 
 
+def subscription_version(metadata: bytes) -> int | None:
+    """Return the version of a subscription, at most the newest known one, or None if it has none.
+
+    Source: Kafka's ConsumerProtocol, deserializeVersion.
+    """
+    if len(metadata) < SHORT.size:
+        return None
+    version: int = SHORT.unpack_from(metadata)[0]
+    return None if version < 0 else min(version, NEWEST)
+
+
 def read_assignment(assignment: bytes) -> Assignment | None:
     """Read an assignment, or return None if the bytes end early or a limit is exceeded.
 

@@ -203,8 +203,11 @@ class ConsumerHeartbeat(Heartbeat):
         coordinator = self.coordinator
         if classic.state is State.EMPTY:
             return group_conversion.replace_by_consumer_group(coordinator, classic, self.now_ms)
-        refusal = self._check_in_classic(classic) if group_conversion.may_upgrade(coordinator, classic) else None
-        return refusal or group_conversion.upgrade(coordinator, classic, self.now_ms)
+        members = group_conversion.readable_members(coordinator, classic)
+        if isinstance(members, Refusal):
+            return members
+        refusal = self._check_in_classic(classic)
+        return refusal or group_conversion.upgrade(coordinator, classic, members, self.now_ms)
 
     def _check_in_classic(self, classic: ClassicGroup) -> Refusal | None:
         """Return the error that the member would receive after a conversion, which makes the conversion unnecessary."""

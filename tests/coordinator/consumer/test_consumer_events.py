@@ -338,6 +338,7 @@ def test_empty_group_changes_protocol_both_ways() -> None:
 def test_static_member_changes_protocol() -> None:
     world = listening()
     ada, bob = world.classic("ada", instance="i1"), world.consumer("bob")
+    world.converges(ada)
     world.converges(ada, bob)
     taken(world)
     again = world.consumer("ada", instance="i1", member_id="ada-2")
@@ -349,6 +350,7 @@ def test_static_member_changes_protocol() -> None:
 def test_rejoining_classic_member_is_not_replaced() -> None:
     world = listening()
     ada, bob = world.classic("ada", instance="i1"), world.consumer("bob")
+    world.converges(ada)
     world.converges(ada, bob)
     taken(world)
     cy: ClassicClient = world.classic("cy")

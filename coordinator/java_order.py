@@ -34,6 +34,35 @@ def in_map_order(
     return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
 
 
+def in_copied_map_order(items: Iterable[T], added: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
+    """Return the items in the iteration order of a map that Kafka's assignors have copied and extended.
+
+    Source: `AssignorHelpers.deepCopyAssignment`, followed by `computeIfAbsent`.
+
+    Args:
+        items: Those of the original map, in its order.
+        added: Further items, in the order of insertion.
+    """
+    copied = list(items)
+    ordered = list(added)
+    ordered.reverse()
+    ordered += copied
+    buckets = buckets_for(max(len(ordered) - 1, 0), capacity=capacity_for(len(copied)))
+    return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
+
+
+def in_copied_set_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
+    """Return the items in the iteration order of a `HashSet` that was made of another collection, with Java 17."""
+    ordered = list(items)
+    return in_map_order(ordered, hash_of, capacity=max(int(len(ordered) / _LOAD_FACTOR) + 1, _FEWEST_BUCKETS))
+
+
+def numbers_in_copied_set_order(numbers: Iterable[int]) -> list[int]:
+    """Return partitions in the order of `in_copied_set_order`."""
+    ordered = sorted(numbers)
+    return ordered if not ordered or ordered[-1] < _FEWEST_BUCKETS else in_copied_set_order(ordered, int)
+
+
 def buckets_for(count: int, *, capacity: int = _FEWEST_BUCKETS) -> int:
     """Return the number of buckets of a `HashMap` that was created for `capacity` items and has `count`."""
     buckets = 1 << max(capacity - 1, 0).bit_length()

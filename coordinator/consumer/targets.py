@@ -1,5 +1,6 @@
 """Computation of the target assignment (consumer-groups §10)."""
 
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -7,12 +8,14 @@ from uuid import UUID
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.java_order import hash_of_id, in_map_order
+from kohort.coordinator.groups.group_placement import java_hash
+from kohort.coordinator.java_order import hash_of_id, in_copied_set_order
 from kohort.coordinator.modern.group_changes import GroupChanges
 from kohort.coordinator.modern.modern_values import Target
 from kohort.coordinator.modern.preparing import targets_of
+from kohort.coordinator.topic_info import TopicInfo
 
-_NUMBER: Final = attrgetter("int")  # UUIDs compare more slowly than their numbers
+_NAME: Final = attrgetter("name")
 
 
 class Inputs(NamedTuple):
@@ -59,9 +62,22 @@ def _counts(group: ConsumerGroup) -> dict[UUID, int]:
         resolved = group.regexes.get(regex)
         if resolved is not None:
             names.update(resolved.topics)
-    topics = map(group.coordinator.topics.by_name, names)
-    counts = {topic.topic_id: topic.partitions for topic in topics if topic is not None}
-    return {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts, key=_NUMBER), hash_of_id)}
+    topics = [topic for topic in map(group.coordinator.topics.by_name, names) if topic is not None]
+    if len(topics) > 1:
+        topics.sort(key=_NAME)
+        topics = in_copied_set_order(in_copied_set_order(topics, _hash_of_name), _hash_of_id)
+    return {topic.topic_id: topic.partitions for topic in topics}
+
+
+def _hash_of_id(topic: TopicInfo) -> int:
+    return hash_of_id(topic.topic_id)
+
+
+def _hash_of_name(topic: TopicInfo) -> int:
+    return _java_hash(topic.name)
+
+
+_java_hash = lru_cache(maxsize=1024)(java_hash)
 
 
 def changes_assignor(group: ConsumerGroup, own_vote: str | None) -> bool:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.java_order import capacity_for, hash_of_id, hash_of_id_partition, in_map_order
+from kohort.coordinator.java_order import bucket_of, capacity_for, hash_of_id, hash_of_id_partition, in_map_order
 from tests.differential.sequence import Steps
 from tests.differential.sides import Side
 from tests.talk.values import Value
@@ -244,10 +244,10 @@ def _order(shape: Shape, ids: dict[str, Value]) -> object:
 
 
 def _order_of_topics(ids: dict[str, UUID]) -> tuple[list[int], list[str]]:
-    """Return the order in a hash map and of the signed halves (Kafka: `Uuid.compareTo`)."""
-    buckets = [hash_of_id(each) for each in ids.values()]
-    in_map = in_map_order(range(len(buckets)), buckets.__getitem__)
-    return in_map, sorted(ids, key=lambda name: _signed_halves(ids[name]))
+    """Return the order of the buckets in a hash map and of the signed halves (Kafka: `Uuid.compareTo`)."""
+    buckets = [bucket_of(hash_of_id(each), DEFAULT_CAPACITY) for each in ids.values()]
+    used = sorted(set(buckets))
+    return [used.index(bucket) for bucket in buckets], sorted(ids, key=lambda name: _signed_halves(ids[name]))
 
 
 def _signed_halves(topic_id: UUID) -> tuple[int, int]:

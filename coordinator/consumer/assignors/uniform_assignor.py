@@ -12,6 +12,7 @@ from itertools import filterfalse
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
+from kohort.coordinator.java_order import hash_of_id, in_copied_map_order, in_map_order, numbers_in_copied_set_order
 from kohort.coordinator.modern.modern_values import Target
 
 BALANCING_ROUNDS = 16  # maximum number of rounds over all topics if subscriptions differ
@@ -87,15 +88,18 @@ class _Equal:
         return sizes
 
     def _cut(self, member_id: str, quota: int) -> None:
-        """Keep `quota` partitions of a member and put the others into the pool."""
+        """Keep `quota` partitions of a member and put the others into the pool, in the order of Kafka's hash maps."""
+        target = self._targets[member_id]
+        topics = _topics_of(target)
         kept: dict[UUID, frozenset[int]] = {}
-        for topic_id, partitions in self._targets[member_id].items():
-            ordered = sorted(partitions)
+        for topic_id in topics:
+            ordered = numbers_in_copied_set_order(target[topic_id])
             if quota:
                 kept[topic_id] = frozenset(ordered[:quota])
             self._pool.append((topic_id, ordered[quota:]))
             quota -= min(quota, len(ordered))
-        self._targets[member_id] = kept
+        copied = in_copied_map_order(topics, (), hash_of_id)
+        self._targets[member_id] = {topic_id: kept[topic_id] for topic_id in copied if topic_id in kept}
 
     def _fill(self, unfilled: Iterable[tuple[str, int]]) -> Generator[int, None, None]:
         pool = iter(self._pool)
@@ -103,7 +107,8 @@ class _Equal:
         start = 0
         for member_id, missing in unfilled:
             yield missing
-            target = dict(self._targets[member_id])
+            old_target = self._targets[member_id]
+            target = dict(old_target)
             while missing:
                 if start == len(partitions):
                     topic_id, partitions = next(pool)
@@ -113,7 +118,16 @@ class _Equal:
                 start += len(some)
                 missing -= len(some)
                 target[topic_id] = target.get(topic_id, _NO_PARTITIONS).union(some)
+            if len(target) > 1:
+                added = list(target)[len(old_target) :]
+                ordered = in_copied_map_order(_topics_of(old_target), added, hash_of_id)
+                target = {topic_id: target[topic_id] for topic_id in ordered}
             self._targets[member_id] = target
+
+
+def _topics_of(target: Target) -> list[UUID]:
+    """Return the topics of a target in the order of the map that Kafka reads from its record."""
+    return in_map_order(target, hash_of_id)
 
 
 _NO_TOPIC = UUID(int=0)

@@ -162,10 +162,10 @@ class GroupCoordinator(CoordinatorContext):
         *,
         generation_id: int,
         rebalance: bool,
-    ) -> bool:
+    ) -> None:
         from kohort.coordinator.group_conversion import downgrade_after_replacing
 
-        return downgrade_after_replacing(
+        downgrade_after_replacing(
             self, group, changes, cause, now_ms, on_written, generation_id=generation_id, rebalance=rebalance
         )
 

@@ -7,7 +7,7 @@ from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.persisting import group_entry
-from kohort.coordinator.classic.rebalancing import prepare_rebalance
+from kohort.coordinator.classic.rebalancing import UNFORESEEN, prepare_rebalance
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
@@ -15,7 +15,7 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.values import ClassicMetadata, CurrentAssignment, Kind, MemberMetadata
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.effects import Cause
+from kohort.coordinator.effects import Cause, GroupWarning
 from kohort.coordinator.group_succession import give_back_unless_written, move_offsets, take_over
 from kohort.coordinator.groups.group import CLASSIC, CONSUMER
 from kohort.coordinator.modern.group_changes import Conversion, GroupChanges
@@ -50,6 +50,14 @@ class TruncatedError(Exception):
 
 class ProtocolMissingError(Exception):
     """The group has not selected a protocol yet, or a member does not list it."""
+
+
+class DowngradeError(Exception):
+    """A consumer group cannot be converted to a classic group. Kafka refuses the request that would convert it."""
+
+    def __init__(self, error: ErrorCode, reason: object) -> None:
+        super().__init__(str(reason))
+        self.error = error
 
 
 # From classic to consumer
@@ -194,14 +202,20 @@ def downgrade_if_classic(
     on_written: OnWritten,
     leaving: Iterable[ConsumerMember],
 ) -> bool:
-    """Convert the group if only classic members remain, and write that. Return whether it was converted."""
+    """Convert the group if only classic members remain, and write that.
+
+    Return whether they remain. If the group cannot be converted, it keeps all members, and `on_written` gets the error.
+    """
     leaving_ids = {member.member_id for member in leaving}
     remaining = [member for member in group.members.values() if member.member_id not in leaving_ids]
     if not remaining or not _may_downgrade(coordinator, remaining):
         return False
-    classic = _as_classic(coordinator, group, remaining, group.epoch, now_ms)
-    if classic is None:
-        return False
+    try:
+        classic = _as_classic(coordinator, group, remaining, group.epoch, now_ms)
+    except DowngradeError as problem:
+        _report(group, problem)
+        on_written(problem.error, now_ms)
+        return True
     changes.leaving = [member for member in group.members.values() if member.member_id in leaving_ids]
     _become(coordinator, group, classic, changes, now_ms)
     changes.write(now_ms, cause, on_written)
@@ -224,23 +238,31 @@ def downgrade_after_replacing(
     *,
     generation_id: int,
     rebalance: bool,
-) -> bool:
+) -> None:
     """Convert a group whose last consumer member was replaced by a classic one, and write that.
 
-    Returns False if the bytes of a member are not a subscription.
+    If the group cannot be converted, the changes are undone, and `on_written` gets the error.
 
     Args:
         generation_id: The group's previous epoch.
         rebalance: Whether the target is older than the group's epoch.
     """
-    classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
-    if classic is None:
-        return False
+    try:
+        classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
+    except DowngradeError as problem:
+        _report(group, problem)
+        changes.abandon(now_ms)
+        on_written(problem.error, now_ms)
+        return
     _become(coordinator, group, classic, changes, now_ms)
     changes.write(now_ms, cause, on_written)
     if rebalance:
         prepare_rebalance(classic, cause, now_ms)
-    return True
+
+
+def _report(group: ConsumerGroup, problem: DowngradeError) -> None:
+    warning = GroupWarning(group.group_id, f"the group cannot be converted to a classic group: {problem}")
+    group.coordinator.effects.append(warning)
 
 
 def _may_downgrade(coordinator: GroupCoordinator, members: list[ConsumerMember], size: int | None = None) -> bool:
@@ -263,8 +285,12 @@ def _become(
 
 def _as_classic(
     coordinator: GroupCoordinator, group: ConsumerGroup, members: list[ConsumerMember], generation_id: int, now_ms: int
-) -> ClassicGroup | None:
-    """Return the classic group with the target assignments, or None if a member's bytes are not a subscription."""
+) -> ClassicGroup:
+    """Return the classic group with the target assignments.
+
+    Raises:
+        DowngradeError: Members have no protocol in common, or their subscriptions for it cannot be read.
+    """
     classic = ClassicGroup(coordinator, group.group_id, group.partition, coordinator.wall_ms(now_ms))
     classic.protocol_type, classic.generation_id = CONSUMER, generation_id
     for consumer in members:
@@ -280,13 +306,17 @@ def _as_classic(
             metadata.classic.protocols,
         )
         classic.add(member, None)
-    classic.protocol_name = classic.choose_protocol()
+    try:
+        classic.protocol_name = classic.choose_protocol()
+        classic.subscribed_topics = classic.read_subscriptions()
+    except UNFORESEEN as problem:
+        raise DowngradeError(ErrorCode.unknown_server_error, problem) from problem
     for member in classic.members.values():
         version = subscription_version(member.metadata(classic.protocol_name))
         if version is None:
-            return None
+            reason = f"the subscription of {member.member_id} for {classic.protocol_name} has no version"
+            raise DowngradeError(ErrorCode.group_id_not_found, reason)
         member.assignment = _assignment(coordinator, group.target_of(member.member_id), version)
-    classic.subscribed_topics = classic.read_subscriptions()
     classic.state = State.STABLE
     return classic
 

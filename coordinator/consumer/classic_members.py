@@ -230,10 +230,9 @@ def _answer_as_classic(
         effects.append(Reply(joiner.ticket, response if error is ErrorCode.none else join_refused(error, "")))
 
     cause = cause_of(member, "join_static")
-    if not group.coordinator.downgrade_after_replacing(
+    group.coordinator.downgrade_after_replacing(
         group, changes, cause, now_ms, written, generation_id=epoch_before, rebalance=rebalance
-    ):
-        changes.write(now_ms, cause, written)
+    )
 
 
 def _admitted(member: ConsumerMember, request: JoinGroupRequest) -> JoinGroupResponse:

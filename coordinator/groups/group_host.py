@@ -70,7 +70,7 @@ class GroupHost(Protocol):
     def downgrade_if_classic(
         self, group: Any, changes: Any, cause: Cause, now_ms: int, on_written: OnWritten, leaving: Iterable[Any]
     ) -> bool:
-        """Convert a group to the classic protocol if only classic members are left; return whether it was converted."""
+        """Convert a group to the classic protocol if only classic members are left; return whether that is the case."""
         ...
 
     def may_downgrade_without(self, group: Any, replaced: Any) -> bool:
@@ -87,4 +87,4 @@ class GroupHost(Protocol):
         *,
         generation_id: int,
         rebalance: bool,
-    ) -> bool: ...
+    ) -> None: ...

@@ -170,11 +170,12 @@ def ci(shared: Path) -> list[list[Stage]]:
             LINT,
             Stage("tests", "make test with more examples; without Spark", "test WITHOUT=spark", environment=EFFORT),
             Stage(
-                "spark",
-                "tests that start Spark, if a file they depend on has changed",
-                "spark WITHOUT=cluster",
-                spark_unchanged,
+                "without shortcuts",
+                "conversations and the broker's tests without broker/fast",
+                "without-fast TESTS=tests/broker tests/test_conversations.py",
             ),
+            Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
+            Stage("fuzz", "malformed and hostile requests", "fuzz"),
         ],
         [
             Stage("compile", "a wheel with compiled modules, not optimized", "compiled", no_compiler, UNOPTIMIZED),
@@ -198,12 +199,11 @@ def ci(shared: Path) -> list[list[Stage]]:
                 UNOPTIMIZED,
             ),
             Stage(
-                "without shortcuts",
-                "conversations and the broker's tests without broker/fast",
-                "without-fast TESTS=tests/broker tests/test_conversations.py",
+                "spark",
+                "tests that start Spark, if a file they depend on has changed",
+                "spark WITHOUT=cluster",
+                spark_unchanged,
             ),
-            Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
-            Stage("fuzz", "malformed and hostile requests", "fuzz"),
         ],
     ]
 

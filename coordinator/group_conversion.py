@@ -87,10 +87,10 @@ def _may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
     )
 
 
-def readable_members(coordinator: GroupCoordinator, classic: ClassicGroup) -> ReadMembers | Refusal:
-    """Return what the members of a classic group have to become members of a consumer group.
+def prepare_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> ReadMembers | Refusal:
+    """Reject waiting joins and syncs, and return the metadata and assignments of the members for a consumer group.
 
-    As in Kafka, waiting joins and syncs are rejected even if the group turns out to be not convertible. The error is
+    As in Kafka, they are rejected even if the group then turns out not to be convertible. The error is
     GROUP_ID_NOT_FOUND if the policy, the type, the size, malformed bytes or a custom assignor prevents the conversion,
     and UNKNOWN_SERVER_ERROR for what Kafka does not handle: a group or a member without the selected protocol, and, in
     Kafka 4.3, impossible lengths.

@@ -203,7 +203,7 @@ class ConsumerHeartbeat(Heartbeat):
         coordinator = self.coordinator
         if classic.state is State.EMPTY:
             return group_conversion.replace_by_consumer_group(coordinator, classic, self.now_ms)
-        members = group_conversion.readable_members(coordinator, classic)
+        members = group_conversion.prepare_upgrade(coordinator, classic)
         if isinstance(members, Refusal):
             return members
         refusal = self._check_in_classic(classic)

@@ -40,24 +40,12 @@ _Assignment = dict[UUID, frozenset[int]]
 ReadMembers = dict[str, tuple[MemberMetadata, _Assignment]]  # by member id
 
 
-class CustomAssignorError(Exception):
-    """An assignment contains data of an assignor that the server does not have."""
+class ConversionError(Exception):
+    """A group cannot change its protocol, for which Kafka refuses the request."""
 
-
-class TruncatedError(Exception):
-    """A subscription or an assignment ends early."""
-
-
-class ProtocolMissingError(Exception):
-    """The group has not selected a protocol yet, or a member does not list it."""
-
-
-class DowngradeError(Exception):
-    """A consumer group cannot be converted to a classic group. Kafka refuses the request that would convert it."""
-
-    def __init__(self, error: ErrorCode, reason: object) -> None:
-        super().__init__(str(reason))
-        self.error = error
+    def __init__(self, error: ErrorCode, message: str | None) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(error, message)
 
 
 # From classic to consumer
@@ -101,27 +89,12 @@ def prepare_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> Rea
         answer_join(classic, member, join_refused(ErrorCode.rebalance_in_progress, member.member_id))
         answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
     try:
-        return {
-            member.member_id: _as_consumer(coordinator, member, classic.protocol_name)
-            for member in classic.members.values()
-        }
-    except CustomAssignorError:
-        message = (
-            f"Cannot upgrade classic group {classic.group_id} to consumer group because an unsupported custom assignor "
-            "is in use. Please refer to the documentation or switch to a default assignor before re-attempting the "
-            "upgrade."
-        )
-        return Refusal(ErrorCode.group_id_not_found, message)
-    except (TruncatedError, ImpossibleLengthError) as error:
-        if isinstance(error, ImpossibleLengthError) and not coordinator.settings.rules.reports_malformed_protocol:
-            return Refusal(ErrorCode.unknown_server_error)
-        message = (
-            f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer protocol "
-            "is malformed."
-        )
-        return Refusal(ErrorCode.group_id_not_found, message)
-    except ProtocolMissingError:
-        return Refusal(ErrorCode.unknown_server_error)
+        return {member.member_id: _as_consumer(coordinator, classic, member) for member in classic.members.values()}
+    except ConversionError as problem:
+        return problem.refusal
+    except ImpossibleLengthError:
+        reports = coordinator.settings.rules.reports_malformed_protocol
+        return _malformed(classic).refusal if reports else Refusal(ErrorCode.unknown_server_error)
 
 
 def upgrade(
@@ -134,15 +107,15 @@ def upgrade(
 
 
 def _as_consumer(
-    coordinator: GroupCoordinator, member: Member, protocol_name: str | None
+    coordinator: GroupCoordinator, classic: ClassicGroup, member: Member
 ) -> tuple[MemberMetadata, _Assignment]:
     """Return the metadata and the assignment of a classic member."""
-    assignment = _decode_assignment(coordinator, member.assignment)
-    if not any(name == protocol_name for name, _ in member.protocols):
-        raise ProtocolMissingError
-    subscription = read_subscription(member.metadata(protocol_name))
+    assignment = _decode_assignment(coordinator, classic, member.assignment)
+    if not any(name == classic.protocol_name for name, _ in member.protocols):
+        raise ConversionError(ErrorCode.unknown_server_error, None)
+    subscription = read_subscription(member.metadata(classic.protocol_name))
     if subscription is None:
-        raise TruncatedError
+        raise _malformed(classic)
     metadata = MemberMetadata(
         instance_id=member.group_instance_id,
         rack_id=subscription.rack_id,
@@ -155,16 +128,29 @@ def _as_consumer(
     return metadata, assignment
 
 
-def _decode_assignment(coordinator: GroupCoordinator, assignment: bytes) -> _Assignment:
+def _decode_assignment(coordinator: GroupCoordinator, classic: ClassicGroup, assignment: bytes) -> _Assignment:
     if not assignment:
         return {}
     decoded = read_assignment(assignment)
     if decoded is None:
-        raise TruncatedError
+        raise _malformed(classic)
     if decoded.user_data:
-        raise CustomAssignorError
+        message = (
+            f"Cannot upgrade classic group {classic.group_id} to consumer group because an unsupported custom assignor "
+            "is in use. Please refer to the documentation or switch to a default assignor before re-attempting the "
+            "upgrade."
+        )
+        raise ConversionError(ErrorCode.group_id_not_found, message)
     topics = ((coordinator.topics.by_name(name), partitions) for name, partitions in decoded.partitions.items())
     return {topic.topic_id: frozenset(partitions) for topic, partitions in topics if topic is not None}
+
+
+def _malformed(classic: ClassicGroup) -> ConversionError:
+    message = (
+        f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer protocol is "
+        "malformed."
+    )
+    return ConversionError(ErrorCode.group_id_not_found, message)
 
 
 def _move_in(
@@ -212,9 +198,9 @@ def downgrade_if_classic(
         return False
     try:
         classic = _as_classic(coordinator, group, remaining, group.epoch, now_ms)
-    except DowngradeError as problem:
+    except ConversionError as problem:
         _report(group, problem)
-        on_written(problem.error, now_ms)
+        on_written(problem.refusal.error, now_ms)
         return True
     changes.leaving = [member for member in group.members.values() if member.member_id in leaving_ids]
     _become(coordinator, group, classic, changes, now_ms)
@@ -249,10 +235,10 @@ def downgrade_after_replacing(
     """
     try:
         classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
-    except DowngradeError as problem:
+    except ConversionError as problem:
         _report(group, problem)
         changes.abandon(now_ms)
-        on_written(problem.error, now_ms)
+        on_written(problem.refusal.error, now_ms)
         return
     _become(coordinator, group, classic, changes, now_ms)
     changes.write(now_ms, cause, on_written)
@@ -260,7 +246,7 @@ def downgrade_after_replacing(
         prepare_rebalance(classic, cause, now_ms)
 
 
-def _report(group: ConsumerGroup, problem: DowngradeError) -> None:
+def _report(group: ConsumerGroup, problem: ConversionError) -> None:
     warning = GroupWarning(group.group_id, f"the group cannot be converted to a classic group: {problem}")
     group.coordinator.effects.append(warning)
 
@@ -289,7 +275,7 @@ def _as_classic(
     """Return the classic group with the target assignments.
 
     Raises:
-        DowngradeError: Members have no protocol in common, or their subscriptions for it cannot be read.
+        ConversionError: Members have no protocol in common, or their subscriptions for it cannot be read.
     """
     classic = ClassicGroup(coordinator, group.group_id, group.partition, coordinator.wall_ms(now_ms))
     classic.protocol_type, classic.generation_id = CONSUMER, generation_id
@@ -310,12 +296,12 @@ def _as_classic(
         classic.protocol_name = classic.choose_protocol()
         classic.subscribed_topics = classic.read_subscriptions()
     except UNFORESEEN as problem:
-        raise DowngradeError(ErrorCode.unknown_server_error, problem) from problem
+        raise ConversionError(ErrorCode.unknown_server_error, str(problem)) from problem
     for member in classic.members.values():
         version = subscription_version(member.metadata(classic.protocol_name))
         if version is None:
             reason = f"the subscription of {member.member_id} for {classic.protocol_name} has no version"
-            raise DowngradeError(ErrorCode.group_id_not_found, reason)
+            raise ConversionError(ErrorCode.group_id_not_found, reason)
         member.assignment = _assignment(coordinator, group.target_of(member.member_id), version)
     classic.state = State.STABLE
     return classic

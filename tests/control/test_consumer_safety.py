@@ -51,6 +51,7 @@ def test_partition_moved_after_revocation(lab: Lab) -> None:
     assert lab.violations() == []
 
 
+@pytest.mark.plain("it replaces a function of a module that may be compiled")
 @pytest.mark.parametrize("allowed", [False, True])
 def test_partition_assigned_before_revocation(lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
     lab.laboratory.watch_safety(Budget(two_owners=allowed))

@@ -8,7 +8,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import UNFORESEEN, prepare_rebalance
-from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
+from kohort.coordinator.classic.replies import reject_waiting
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
@@ -85,9 +85,7 @@ def prepare_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> Rea
     """
     if not _may_upgrade(coordinator, classic):
         return not_of_type(CONSUMER, classic.group_id)
-    for member in classic.members.values():
-        answer_join(classic, member, join_refused(ErrorCode.rebalance_in_progress, member.member_id))
-        answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
+    reject_waiting(classic, ErrorCode.rebalance_in_progress)
     try:
         return {member.member_id: _as_consumer(coordinator, classic, member) for member in classic.members.values()}
     except ConversionError as problem:

@@ -44,11 +44,8 @@ def in_copied_map_order(items: Iterable[T], added: Iterable[T], hash_of: Callabl
         added: Further items, in the order of insertion.
     """
     copied = list(items)
-    ordered = list(added)
-    ordered.reverse()
-    ordered += copied
-    buckets = buckets_for(max(len(ordered) - 1, 0), capacity=capacity_for(len(copied)))
-    return sorted(ordered, key=lambda item: bucket_of(hash_of(item), buckets))
+    inserted = [*reversed(copied), *added]
+    return in_map_order(inserted, hash_of, computed=True, capacity=capacity_for(len(copied)))
 
 
 def in_copied_set_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:

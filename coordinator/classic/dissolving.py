@@ -3,7 +3,7 @@
 from kohort.coordinator.classic import pending_sync
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.rebalancing import stop_waiting
-from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
+from kohort.coordinator.classic.replies import reject_waiting
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
@@ -11,9 +11,8 @@ from kohort.protocol.errors import ErrorCode
 
 def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
     """Remove a group with its timers and pending ids, and answer waiting joins and syncs with `error`."""
+    reject_waiting(group, error)
     for member in group.members.values():
-        answer_join(group, member, join_refused(error, member.member_id))
-        answer_sync(group, member, sync_refused(error))
         if member.session is not None:
             group.coordinator.purgatory.cancel(member.session)
             member.session = None

@@ -92,6 +92,13 @@ def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse
     return True
 
 
+def reject_waiting(group: ClassicGroup, error: ErrorCode) -> None:
+    """Answer the waiting joins and syncs of all members with an error."""
+    for member in group.members.values():
+        answer_join(group, member, join_refused(error, member.member_id))
+        answer_sync(group, member, sync_refused(error))
+
+
 def answer_joins(group: ClassicGroup) -> None:
     """Answer all waiting joins with the new generation; the leader's response lists all members."""
     for_leader = joined(group, group.leader_id or "", members_for_leader(group))

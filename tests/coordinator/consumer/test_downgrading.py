@@ -24,7 +24,7 @@ def test_last_consumer_member_cannot_leave() -> None:
     assert "cannot be converted to a classic group" in world.warnings[-1]
 
 
-def test_expired_member_stays_until_group_converts() -> None:
+def test_expired_member_stays_while_conversion_fails() -> None:
     world, ada, bob = with_member_listing_twice()
     world.after(15_000)
     assert set(world.consumer_group.members) == {ada.member_id, bob.member_id}
